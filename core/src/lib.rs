@@ -1,1 +1,5 @@
-//! Not written yet.
+//! Being written.
+#![no_std]
+#![forbid(unsafe_code)]
+mod counts;
+pub use counts::Counts;
