@@ -18,6 +18,7 @@ mod cases;
 mod client;
 mod command;
 mod context;
+pub mod process;
 mod random;
 
 pub use case::{Case, Needs, NotPassed, Outcome, Pace};
