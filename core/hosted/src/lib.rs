@@ -1,1 +1,23 @@
-//! Not written yet.
+//! What the shells of evserver share and what needs an operating system: the command line, listening sockets, lines
+//! on standard output, the report, and the handle that stops a server.
+//!
+//! Everything here builds on Linux, the BSDs, macOS and Windows, and nothing here is `unsafe`. What decides how a
+//! connection behaves is in `evserver-core`, which knows no system at all.
+#![forbid(unsafe_code)]
+
+mod address;
+mod cli;
+mod descriptors;
+mod listen;
+mod reason;
+mod report;
+pub mod say;
+mod seconds;
+
+pub use address::{AddressError, ListenAddress};
+pub use cli::{CommonArgs, DEFAULT_BACKLOG, DEFAULT_PORT, parse, parse_from};
+pub use descriptors::raise_descriptor_limit;
+pub use listen::{ListenError, ListenOptions, Listening, listen, listen_all};
+pub use reason::reason;
+pub use report::{Report, live_line};
+pub use seconds::parse_milliseconds;
