@@ -1,5 +1,7 @@
 //! What the server has counted since it started.
 
+use crate::reason::CloseReason;
+
 /// Counts of one loop or of a whole program: plain numbers, added up over loops with [`Counts::add`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -20,6 +22,33 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Nothing happened yet.
+    pub const fn new() -> Self {
+        Self { served: 0, open: 0, peak: 0, refused: 0, timed_out: 0, failed: 0, panicked: 0 }
+    }
+
+    /// A connection was accepted to be served.
+    pub fn opened(&mut self) {
+        self.served += 1;
+        self.open += 1;
+        self.peak = self.peak.max(self.open);
+    }
+
+    /// A connection that was served is over.
+    pub fn closed(&mut self, reason: CloseReason) {
+        self.open = self.open.saturating_sub(1);
+        match reason {
+            CloseReason::IdleTimeout | CloseReason::LineTimeout | CloseReason::DrainTimeout => self.timed_out += 1,
+            CloseReason::Failed => self.failed += 1,
+            CloseReason::Panicked => self.panicked += 1,
+            CloseReason::Protocol
+            | CloseReason::PeerEnd
+            | CloseReason::Drained
+            | CloseReason::Refused
+            | CloseReason::NoProgress => {}
+        }
+    }
+
     /// Adds the counts of another loop.
     ///
     /// Peaks are added too: the loops need not have peaked at the same moment, so the sum is an upper bound.

@@ -1,0 +1,317 @@
+//! The two byte buffers of a busy connection.
+
+/// Bytes of each buffer, unless a type parameter says otherwise: the longest line with its newline, and a page.
+pub const BUFFER_BYTES: usize = 4096;
+
+/// An input and an output buffer of `N` bytes each.
+///
+/// A connection holds them only while a line is half received or a reply is unsent, so a server needs as many
+/// pairs as it has *busy* connections. `N` is 4096 in practice; tests use 4 to 8 to explore every state.
+///
+/// ```text
+///           start      searched        end          N
+/// input  ┌────────────┬───────────────┬────────────┬┐
+///        │  consumed  │ no newline in │ not yet    ││  received bytes go to end.., lines leave from start..
+///        └────────────┴───────────────┴────────────┴┘
+///                    start             end          N
+/// output ┌────────────┬────────────────┬────────────┐
+///        │    sent    │    pending     │    room    │  replies go to end.., sent bytes leave from start..
+///        └────────────┴────────────────┴────────────┘
+/// ```
+///
+/// `start <= end <= N` holds after every call; `start == end` resets both to 0.
+#[derive(Clone, Debug)]
+pub struct Buffers<const N: usize = BUFFER_BYTES> {
+    pub(crate) input: Input<N>,
+    pub(crate) output: Output<N>,
+}
+
+impl<const N: usize> Buffers<N> {
+    /// Empty buffers. `const`, so that a microcontroller can keep them in a static.
+    pub const fn new() -> Self {
+        Self { input: Input { window: Window::new(), searched: 0 }, output: Output { window: Window::new() } }
+    }
+
+    /// Whether nothing is buffered either way.
+    pub fn is_empty(&self) -> bool {
+        self.input.window.is_empty() && self.output.window.is_empty()
+    }
+
+    /// Forgets everything that is buffered.
+    pub fn clear(&mut self) {
+        self.input.clear();
+        self.output.clear();
+    }
+}
+
+impl<const N: usize> Default for Buffers<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// `N` bytes of which `start..end` are filled.
+///
+/// Indices are `u32` so that they cost 16 bytes a pair of buffers; `N` never comes near four gigabytes.
+#[derive(Clone, Debug)]
+struct Window<const N: usize> {
+    start: u32,
+    end: u32,
+    bytes: [u8; N],
+}
+
+impl<const N: usize> Window<N> {
+    const N_FITS: () = assert!(N > 0 && N <= u32::MAX as usize, "a buffer has 1 to 4 Gi bytes");
+
+    const fn new() -> Self {
+        let () = Self::N_FITS;
+        Self { start: 0, end: 0, bytes: [0; N] }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        N - self.end as usize
+    }
+
+    #[inline]
+    fn filled(&self) -> &[u8] {
+        self.bytes.get(self.start as usize..self.end as usize).unwrap_or(&[])
+    }
+
+    #[inline]
+    fn free(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.end as usize..).unwrap_or(&mut [])
+    }
+
+    /// Counts `n` bytes of the free space as filled; more than there is counts as all of it.
+    #[inline]
+    fn fill(&mut self, n: usize) {
+        self.end += n.min(self.room()) as u32;
+    }
+
+    /// Takes `n` bytes from the front; more than there are counts as all of them.
+    #[inline]
+    fn consume(&mut self, n: usize) {
+        self.start += n.min(self.len()) as u32;
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        }
+    }
+}
+
+/// Received bytes that are not yet lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Input<const N: usize> {
+    window: Window<N>,
+    /// Bytes from `start` that hold no newline: the next search begins behind them.
+    searched: u32,
+}
+
+impl<const N: usize> Input<N> {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    /// Whether the whole buffer is one unfinished line.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.window.len() == N
+    }
+
+    #[inline]
+    pub fn filled(&self) -> &[u8] {
+        self.window.filled()
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Where to receive to. Never empty unless the buffer is full of one line.
+    ///
+    /// The rest of a line moves to the front when it is no longer than what was consumed before it, or when
+    /// there is no room behind it. So no more bytes are ever moved than were received.
+    #[inline]
+    pub fn space(&mut self) -> &mut [u8] {
+        let Window { start, end, .. } = self.window;
+        if start > 0 && (end - start <= start || end as usize == N) {
+            self.window.bytes.copy_within_checked(start as usize, end as usize);
+            self.window.start = 0;
+            self.window.end = end - start;
+        }
+        self.window.free()
+    }
+
+    #[inline]
+    pub fn fill(&mut self, n: usize) {
+        self.window.fill(n);
+    }
+
+    #[inline]
+    pub fn consume(&mut self, n: usize) {
+        self.window.consume(n);
+        self.searched = 0;
+    }
+
+    /// The number of bytes before the next `end_of_line`, if there is one.
+    ///
+    /// A byte that was searched once is not searched again: after a miss the search goes on behind it, and a
+    /// line that was found and had to wait is found again at once.
+    #[inline]
+    pub fn find(&mut self, end_of_line: u8) -> Option<usize> {
+        let searched = self.searched as usize;
+        let found = memchr::memchr(end_of_line, self.filled().get(searched..).unwrap_or(&[]));
+        match found {
+            Some(at) => {
+                self.searched = (searched + at) as u32;
+                Some(searched + at)
+            }
+            None => {
+                self.searched = self.window.len() as u32;
+                None
+            }
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.consume(usize::MAX);
+    }
+}
+
+/// Replies that were not sent yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Output<const N: usize> {
+    window: Window<N>,
+}
+
+impl<const N: usize> Output<N> {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    #[inline]
+    pub fn pending(&self) -> &[u8] {
+        self.window.filled()
+    }
+
+    /// Bytes that can still be written before something is sent. What was sent in part gives its room back only
+    /// when all of it is gone: replies wait for that moment anyway, and nothing is ever moved.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.window.room()
+    }
+
+    /// Where replies are written to; [`Output::fill`] says how much was.
+    #[inline]
+    pub fn space(&mut self) -> &mut [u8] {
+        self.window.free()
+    }
+
+    #[inline]
+    pub fn fill(&mut self, n: usize) {
+        self.window.fill(n);
+    }
+
+    /// Appends all of `bytes`, or nothing and `false`.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) -> bool {
+        match self.window.free().get_mut(..bytes.len()) {
+            Some(space) => {
+                space.copy_from_slice(bytes);
+                self.window.fill(bytes.len());
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline]
+    pub fn consume(&mut self, n: usize) {
+        self.window.consume(n);
+    }
+
+    pub fn clear(&mut self) {
+        self.consume(usize::MAX);
+    }
+}
+
+/// `copy_within` that has no panic path: a range that does not exist moves nothing.
+trait CopyWithinChecked {
+    fn copy_within_checked(&mut self, start: usize, end: usize);
+}
+
+impl CopyWithinChecked for [u8] {
+    #[inline]
+    fn copy_within_checked(&mut self, start: usize, end: usize) {
+        if start <= end && end <= self.len() {
+            self.copy_within(start..end, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive<const N: usize>(input: &mut Input<N>, bytes: &[u8]) {
+        input.space()[..bytes.len()].copy_from_slice(bytes);
+        input.fill(bytes.len());
+    }
+
+    #[test]
+    fn a_byte_already_searched_is_not_searched_again() {
+        let mut buffers = Buffers::<8>::new();
+        let input = &mut buffers.input;
+        receive(input, b"abc");
+        assert_eq!(input.find(b'\n'), None);
+        assert_eq!(input.searched, 3);
+        receive(input, b"d\n");
+        assert_eq!(input.find(b'\n'), Some(4));
+        input.consume(5);
+        assert!(input.is_empty());
+        assert_eq!((input.searched, input.window.start, input.window.end), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_rest_of_a_line_moves_to_the_front_when_that_is_cheap_or_needed() {
+        let mut buffers = Buffers::<8>::new();
+        let input = &mut buffers.input;
+        receive(input, b"aaaaaabb");
+        input.consume(6);
+        assert_eq!(input.space().len(), 6, "two bytes moved over six consumed ones");
+        receive(input, b"cccccc");
+        input.consume(1);
+        assert_eq!(input.filled(), b"bcccccc");
+        assert_eq!(input.space().len(), 1, "seven bytes moved, since there was no room behind them");
+        input.consume(1);
+        assert_eq!(input.space().len(), 1, "six bytes stay where they are: there is room behind them");
+    }
+
+    #[test]
+    fn output_is_all_or_nothing_and_takes_no_more_than_it_has() {
+        let mut buffers = Buffers::<8>::new();
+        let output = &mut buffers.output;
+        assert!(output.append(b"abcdef"));
+        assert!(!output.append(b"ghi"));
+        output.consume(2);
+        assert_eq!(output.pending(), b"cdef");
+        assert_eq!(output.room(), 2);
+        output.consume(100);
+        assert!(output.is_empty());
+        assert_eq!(output.room(), 8);
+    }
+}

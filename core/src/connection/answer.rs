@@ -1,0 +1,345 @@
+//! Has the protocol answer everything that input and room allow.
+
+use core::borrow::BorrowMut;
+
+use super::{Connection, Drain, PeerEnd, State, Step};
+use crate::buffers::Buffers;
+use crate::protocol::{LineEnd, Next, Protocol};
+use crate::reason::CloseReason;
+use crate::reply::{Aside, Reply, TimerRequest};
+use crate::time::Time;
+
+/// What to do after one step of [`Connection::answer`].
+enum Flow {
+    /// There may be more to answer.
+    Go,
+    /// Input, room, an answer or buffers must come first.
+    Stop,
+}
+
+impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> {
+    /// Goes on until the peer must send, the peer must take output, an answer must come, or it is over.
+    ///
+    /// Called after everything that could have changed one of these. It ends: each round takes bytes from the
+    /// input, writes to the output, takes a step that cannot be taken twice, or is the last.
+    pub(super) fn answer(&mut self, now: Time) {
+        while let State::Open(step) = self.state {
+            let flow = if self.timer_fired && self.timer_may_be_told(step) {
+                self.tell_timer(now)
+            } else {
+                match step {
+                    Step::Line => self.answer_line(now),
+                    Step::RestOfLine => self.drop_rest_of_line(),
+                    Step::Body(left) => self.answer_body(left, now),
+                    Step::Skip(left) => self.skip(left),
+                    Step::Later(..) => Flow::Stop,
+                    Step::Refuse(text) => self.refuse_with(text),
+                    Step::Open => self.tell(now, |protocol, _, reply| protocol.open(reply)),
+                    Step::TooLong => self.tell(now, |protocol, _, reply| protocol.too_long(reply)),
+                    Step::BareNewline => self.tell(now, |protocol, _, reply| protocol.bare_newline(reply)),
+                    Step::Completed => self.tell(now, |protocol, _, reply| protocol.completed(reply)),
+                    Step::Expired => self.tell(now, |protocol, _, reply| protocol.ticket_expired(reply)),
+                    Step::End => self.tell(now, |protocol, tail, reply| protocol.end(tail, reply)),
+                }
+            };
+            if let Flow::Stop = flow {
+                break;
+            }
+        }
+        self.note_line_begin(now);
+        if let State::Flushing(reason) = self.state
+            && self.end != PeerEnd::Open
+            && self.transmit().is_empty()
+        {
+            // Both sides have ended: nothing can still arrive, so there is nothing to linger for.
+            self.finish(reason);
+        }
+    }
+
+    /// Hands over the next line, if there is a whole one and room for its reply.
+    #[inline]
+    fn answer_line(&mut self, now: Time) -> Flow {
+        let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
+        let Buffers { input, output } = buffers.borrow_mut();
+        let Some(end) = input.find(P::LINE_END.last_byte()) else {
+            return self.no_line();
+        };
+        let bytes = input.filled().get(..end).unwrap_or(&[]);
+        let line = match (P::LINE_END, bytes) {
+            (LineEnd::Newline | LineEnd::CrLf, [line @ .., b'\r']) => line,
+            (LineEnd::CrLf, _) => {
+                input.consume(end + 1);
+                self.drop_line = true;
+                self.state.step(Step::BareNewline);
+                return Flow::Go;
+            }
+            (LineEnd::Newline | LineEnd::Byte(_), line) => line,
+        };
+        let was_empty = output.is_empty();
+        if !was_empty && (self.again || output.room() < protocol.room(line.len())) {
+            return Flow::Stop;
+        }
+        let ticket = self.aside.ticket;
+        let (next, written) = call(output, &mut self.aside, |reply| protocol.line(line, reply));
+        if next == Next::Line {
+            // The common case, short: the line is done and another may follow.
+            input.consume(end + 1);
+            self.line_began = Time::NEVER;
+            self.again = false;
+            self.set_timer(now);
+            return Flow::Go;
+        }
+        if next != Next::More {
+            input.consume(end + 1);
+            self.line_began = Time::NEVER;
+        }
+        self.follow(next, Told { written, was_empty, ticket }, now)
+    }
+
+    /// There is no whole line in the input.
+    fn no_line(&mut self) -> Flow {
+        let Some(buffers) = &mut self.buffers else { return Flow::Stop };
+        let input = &mut buffers.borrow_mut().input;
+        if input.is_full() {
+            self.drop_line = true;
+            self.state.step(Step::TooLong);
+            Flow::Go
+        } else {
+            self.input_is_over()
+        }
+    }
+
+    /// Without more input nothing goes on, unless none will come: then that is what comes next.
+    fn input_is_over(&mut self) -> Flow {
+        match (self.end, self.drain) {
+            (PeerEnd::Seen, _) => {
+                self.end = PeerEnd::Told;
+                self.state.step(Step::End);
+                Flow::Go
+            }
+            (PeerEnd::Told, _) => self.close(CloseReason::PeerEnd),
+            (PeerEnd::Open, Drain::Last) => self.close(CloseReason::Drained),
+            (PeerEnd::Open, Drain::Off | Drain::Owed) => Flow::Stop,
+        }
+    }
+
+    /// Drops input up to and including the end of the line.
+    fn drop_rest_of_line(&mut self) -> Flow {
+        let Some(buffers) = &mut self.buffers else { return Flow::Stop };
+        let input = &mut buffers.borrow_mut().input;
+        match input.find(P::LINE_END.last_byte()) {
+            Some(end) => {
+                let ended =
+                    P::LINE_END != LineEnd::CrLf || input.filled().get(..end).unwrap_or(&[]).ends_with(b"\r");
+                input.consume(end + 1);
+                if ended {
+                    self.line_began = Time::NEVER;
+                    self.drop_line = false;
+                    self.state.step(Step::Line);
+                }
+                Flow::Go
+            }
+            None => {
+                // A CR may be the first half of the line's end.
+                let keep = usize::from(P::LINE_END == LineEnd::CrLf && input.filled().ends_with(b"\r"));
+                input.consume(input.len() - keep);
+                if self.end == PeerEnd::Seen {
+                    input.clear();
+                }
+                self.input_is_over()
+            }
+        }
+    }
+
+    /// Hands over what is there of a body, if there is room for its reply.
+    fn answer_body(&mut self, left: u64, now: Time) -> Flow {
+        let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
+        let Buffers { input, output } = buffers.borrow_mut();
+        let here = usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
+        if here == 0 && left > 0 {
+            return self.input_is_over();
+        }
+        let part = input.filled().get(..here).unwrap_or(&[]);
+        let was_empty = output.is_empty();
+        if !was_empty && (self.again || output.room() < protocol.room(part.len())) {
+            return Flow::Stop;
+        }
+        let ticket = self.aside.ticket;
+        let still = left - here as u64;
+        let (next, written) = call(output, &mut self.aside, |reply| protocol.body(part, still, reply));
+        if next != Next::More {
+            input.consume(here);
+        }
+        if left == 0 && next == Next::Body(0) {
+            return self.close(CloseReason::NoProgress);
+        }
+        self.follow(next, Told { written, was_empty, ticket }, now)
+    }
+
+    /// Drops what is there of bytes that nobody wants.
+    fn skip(&mut self, left: u64) -> Flow {
+        let Some(buffers) = &mut self.buffers else { return Flow::Stop };
+        let input = &mut buffers.borrow_mut().input;
+        let here = usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
+        input.consume(here);
+        match left - here as u64 {
+            0 => self.next_line(),
+            still => {
+                self.state.step(Step::Skip(still));
+                self.input_is_over()
+            }
+        }
+    }
+
+    /// Makes a call that needs an empty output; `tail` is what the input holds.
+    fn tell(&mut self, now: Time, ask: impl FnOnce(&mut P, &[u8], &mut Reply<'_>) -> Next) -> Flow {
+        let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
+        let Buffers { input, output } = buffers.borrow_mut();
+        if !output.is_empty() {
+            return Flow::Stop;
+        }
+        let ticket = self.aside.ticket;
+        let (next, written) = call(output, &mut self.aside, |reply| ask(protocol, input.filled(), reply));
+        self.follow(next, Told { written, was_empty: true, ticket }, now)
+    }
+
+    /// The timer waits for an empty output, for the end of a reply, and for an answer that is under way.
+    fn timer_may_be_told(&self, step: Step) -> bool {
+        !self.again
+            && matches!(step, Step::Line | Step::RestOfLine | Step::Body(_) | Step::Skip(_))
+            && self.has_buffers()
+            && self.transmit().is_empty()
+    }
+
+    fn tell_timer(&mut self, now: Time) -> Flow {
+        let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
+        self.timer_due = Time::NEVER;
+        let output = &mut buffers.borrow_mut().output;
+        let (next, written) = call(output, &mut self.aside, |reply| protocol.timer(reply));
+        self.timer_fired = next == Next::More;
+        self.set_timer(now);
+        match next {
+            Next::Close => self.close(CloseReason::Protocol),
+            Next::More if written == 0 => self.close(CloseReason::NoProgress),
+            Next::More => Flow::Stop,
+            Next::Line | Next::Body(_) | Next::Skip(_) | Next::Later(_) => {
+                debug_assert!(next == Next::Line, "`timer` may not change what comes next");
+                Flow::Go
+            }
+        }
+    }
+
+    /// Writes what fits of the text for a refused client.
+    fn refuse_with(&mut self, text: &'static [u8]) -> Flow {
+        let Some(buffers) = &mut self.buffers else { return Flow::Stop };
+        let output = &mut buffers.borrow_mut().output;
+        let (now, later) = text.split_at_checked(output.room()).unwrap_or((text, &[]));
+        output.append(now);
+        if later.is_empty() {
+            self.close(CloseReason::Refused)
+        } else {
+            self.state.step(Step::Refuse(later));
+            Flow::Stop
+        }
+    }
+
+    /// Does what the protocol said comes next.
+    fn follow(&mut self, next: Next, told: Told, now: Time) -> Flow {
+        self.set_timer(now);
+        self.again = next == Next::More;
+        let ended = matches!(self.state, State::Open(Step::End));
+        if ended
+            && next != Next::More
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.borrow_mut().input.clear();
+        }
+        match next {
+            Next::More if told.written == 0 && told.was_empty => self.close(CloseReason::NoProgress),
+            Next::More => Flow::Stop,
+            Next::Close if ended => self.close(CloseReason::PeerEnd),
+            Next::Close => self.close(CloseReason::Protocol),
+            Next::Line | Next::Body(_) | Next::Skip(_) if ended => {
+                debug_assert!(next == Next::Line, "nothing follows the peer's end");
+                self.close(CloseReason::PeerEnd)
+            }
+            Next::Line => self.next_line(),
+            Next::Body(left) => {
+                self.state.step(Step::Body(left));
+                Flow::Go
+            }
+            Next::Skip(left) => {
+                self.state.step(Step::Skip(left));
+                Flow::Go
+            }
+            Next::Later(ticket) if ticket.serial == self.aside.ticket && ticket.serial != told.ticket => {
+                self.state.later(ticket, now);
+                Flow::Stop
+            }
+            Next::Later(_) => self.close(CloseReason::NoProgress),
+        }
+    }
+
+    /// A line comes next, behind the rest of one that was refused.
+    fn next_line(&mut self) -> Flow {
+        self.state.step(if self.drop_line { Step::RestOfLine } else { Step::Line });
+        Flow::Go
+    }
+
+    /// Carries out what the call asked of the timer.
+    #[inline]
+    fn set_timer(&mut self, now: Time) {
+        match self.aside.timer {
+            TimerRequest::Keep => return,
+            TimerRequest::Set(ms) => self.timer_due = now.after(ms),
+            TimerRequest::Stop => self.timer_due = Time::NEVER,
+        }
+        self.aside.timer = TimerRequest::Keep;
+    }
+
+    /// Notes when the first byte of a line came, once nothing but that line is buffered.
+    #[inline]
+    fn note_line_begin(&mut self, now: Time) {
+        if self.line_began == Time::NEVER
+            && matches!(self.state, State::Open(Step::Line | Step::RestOfLine))
+            && self.has_unread_input()
+            && self.transmit().is_empty()
+        {
+            self.line_began = now;
+        }
+    }
+
+    /// Takes no more input; what was buffered of it is dropped: nothing behind the end is answered.
+    fn close(&mut self, reason: CloseReason) -> Flow {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.borrow_mut().input.clear();
+        }
+        self.again = false;
+        self.state.close(reason);
+        Flow::Stop
+    }
+}
+
+/// What was seen around one call of the protocol.
+struct Told {
+    /// Bytes that it wrote.
+    written: usize,
+    /// Whether the output was empty before.
+    was_empty: bool,
+    /// The ticket that was the last one before.
+    ticket: u32,
+}
+
+/// Lends the free output for one call and keeps what was written.
+#[inline]
+fn call<const N: usize>(
+    output: &mut crate::buffers::Output<N>,
+    aside: &mut Aside,
+    ask: impl FnOnce(&mut Reply<'_>) -> Next,
+) -> (Next, usize) {
+    let mut reply = Reply { free: output.space(), written: 0, aside };
+    let next = ask(&mut reply);
+    let written = reply.written;
+    output.fill(written);
+    (next, written)
+}

@@ -1,0 +1,443 @@
+//! One connection as a state machine without I/O.
+
+mod answer;
+mod deadline;
+mod state;
+
+use core::borrow::BorrowMut;
+
+use crate::buffers::{BUFFER_BYTES, Buffers};
+use crate::limits::Limits;
+use crate::protocol::Protocol;
+use crate::reason::CloseReason;
+use crate::reply::{Aside, NoRoom, TimerRequest};
+use crate::time::Time;
+use crate::token::{Late, Ticket, Token};
+use crate::wants::{Action, Interest, Waiting, Wants};
+
+pub use deadline::Limit;
+use state::{State, Step};
+
+/// One connection: bytes in, replies and changes of interest out.
+///
+/// It does no I/O and reads no clock. A driver owns the transport and the time and goes round this loop;
+/// [`drive`](crate::drive()) is its readiness form, shared by the event loops and the simulation:
+///
+/// 1. [`lend`](Self::lend) buffers when there are none. A new connection writes its greeting now.
+/// 2. While [`transmit`](Self::transmit) is not empty: send it, say [`transmitted`](Self::transmitted). Nothing
+///    is received meanwhile, so a blocking transport cannot lock itself up.
+/// 3. When [`action`](Self::action) is `Receive`: receive into [`receive_space`](Self::receive_space), say
+///    [`received`](Self::received), or [`received_end`](Self::received_end) at the end of the stream; go to 2.
+/// 4. When it is `ShutdownWrite`: shut the sending side, say [`write_shut`](Self::write_shut); go to 3.
+/// 5. When it is `Close`: close the transport.
+/// 6. When nothing can be done without waiting: [`reclaim`](Self::reclaim) the buffers if they are empty, watch
+///    for [`interest`](Self::interest), and call [`handle_timeout`](Self::handle_timeout) at
+///    [`deadline`](Self::deadline).
+/// 7. An error of the transport at any point: [`failed`](Self::failed).
+///
+/// Everything that a call returned is stale after the next `&mut` call. Calls that do not fit the state, or come
+/// early, or twice, are harmless: they change nothing, and bytes for which there is no use are dropped.
+///
+/// ```
+/// use evserver_core::{Action, Buffers, Connection, Limits, NumberedEcho, Time};
+///
+/// let now = Time::from_ms(0);
+/// let mut buffers = Buffers::<4096>::new();
+/// let mut connection = Connection::new(NumberedEcho::new(), &Limits::new(), now);
+///
+/// connection.lend(&mut buffers, now);                                 // 1
+/// assert_eq!(connection.transmit(), b"ready\n");
+/// connection.transmitted(6, now);                                     // 2
+///
+/// assert_eq!(connection.action(), Action::Receive);
+/// connection.receive_space()[..8].copy_from_slice(b"hello\nqu");      // 3
+/// connection.received(8, now);
+/// assert_eq!(connection.transmit(), b"1: hello\n");
+/// connection.transmitted(9, now);
+/// assert!(connection.reclaim().is_none(), "half a line is buffered"); // 6
+///
+/// connection.receive_space()[..3].copy_from_slice(b"it\n");           // 3
+/// connection.received(3, now);
+/// assert_eq!(connection.transmit(), b"bye\n");
+/// connection.transmitted(4, now);
+///
+/// assert_eq!(connection.action(), Action::ShutdownWrite);             // 4
+/// connection.write_shut(now);
+/// assert_eq!(connection.action(), Action::Receive, "the peer may still be sending");
+/// connection.received_end(now);
+/// assert!(matches!(connection.action(), Action::Close(_)));           // 5
+/// ```
+#[derive(Debug)]
+pub struct Connection<P, B, const N: usize = BUFFER_BYTES> {
+    /// `None` for a refused client, and after a panic.
+    protocol: Option<P>,
+    buffers: Option<B>,
+    state: State,
+    /// When the last byte moved, or when the present wait began if that is later.
+    moved: Time,
+    /// When the first byte of the line that is not complete came; `NEVER` while there is none.
+    line_began: Time,
+    /// When the protocol's timer is due; `NEVER` while none is set.
+    timer_due: Time,
+    aside: Aside,
+    limits: Limits,
+    end: PeerEnd,
+    drain: Drain,
+    /// The last call said `More`: it is repeated when the output is empty.
+    again: bool,
+    /// The line that is being received was refused: what is left of it is no line.
+    drop_line: bool,
+    /// The timer is due, but the output was not empty yet.
+    timer_fired: bool,
+}
+
+/// What is known of the peer's end of stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerEnd {
+    /// It may still send.
+    Open,
+    /// It has ended; lines that came before are answered first.
+    Seen,
+    /// It has ended and the protocol was told.
+    Told,
+}
+
+/// How far a shutdown of the server has come for one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drain {
+    /// None is under way.
+    Off,
+    /// One more turn to receive is owed.
+    Owed,
+    /// What is buffered is answered, then it closes.
+    Last,
+}
+
+impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> {
+    /// A connection that was just made. It needs buffers before it can greet.
+    pub const fn new(protocol: P, limits: &Limits, now: Time) -> Self {
+        Self::with_state(Some(protocol), State::new(), limits, now)
+    }
+
+    /// A connection that is told `text` and closed (rule 10). It has no protocol.
+    ///
+    /// `text` that is larger than the buffer leaves in pieces.
+    pub const fn refuse(text: &'static [u8], limits: &Limits, now: Time) -> Self {
+        Self::with_state(None, State::refuse(text), limits, now)
+    }
+
+    const fn with_state(protocol: Option<P>, state: State, limits: &Limits, now: Time) -> Self {
+        Self {
+            protocol,
+            buffers: None,
+            state,
+            moved: now,
+            line_began: Time::NEVER,
+            timer_due: Time::NEVER,
+            aside: Aside { token: Token { index: 0, generation: 0 }, ticket: 0, timer: TimerRequest::Keep },
+            limits: *limits,
+            end: PeerEnd::Open,
+            drain: Drain::Off,
+            again: false,
+            drop_line: false,
+            timer_fired: false,
+        }
+    }
+
+    /// Lends empty buffers, in exchange for none; a connection that has some keeps those and drops these.
+    ///
+    /// What waited for buffers goes on: the greeting, an answer that came, a timer.
+    pub fn lend(&mut self, buffers: B, now: Time) {
+        if self.buffers.is_none() {
+            let buffers = self.buffers.insert(buffers);
+            (*buffers).borrow_mut().clear();
+            self.answer(now);
+        }
+    }
+
+    /// Takes the buffers back: `Some` only when both are empty.
+    pub fn reclaim(&mut self) -> Option<B> {
+        if self.buffers.as_ref().is_some_and(|buffers| buffers.borrow().is_empty()) {
+            self.buffers.take()
+        } else {
+            None
+        }
+    }
+
+    /// Whether buffers are lent at present.
+    pub fn has_buffers(&self) -> bool {
+        self.buffers.is_some()
+    }
+
+    /// Where the driver receives to. Empty when nothing may be received: see [`action`](Self::action).
+    #[inline]
+    pub fn receive_space(&mut self) -> &mut [u8] {
+        let may_receive = self.action() == Action::Receive;
+        match &mut self.buffers {
+            Some(buffers) if may_receive => buffers.borrow_mut().input.space(),
+            _ => &mut [],
+        }
+    }
+
+    /// `n` bytes were received into [`receive_space`](Self::receive_space): answers what they complete.
+    ///
+    /// More than the space counts as all of it. 0 is no news; the end of the stream is
+    /// [`received_end`](Self::received_end).
+    #[inline]
+    pub fn received(&mut self, n: usize, now: Time) {
+        if n == 0 || self.action() != Action::Receive {
+            return;
+        }
+        self.moved = now;
+        if let Some(buffers) = &mut self.buffers {
+            let input = &mut buffers.borrow_mut().input;
+            match self.state {
+                State::Open(_) => input.fill(n),
+                State::Flushing(_) | State::Lingering(..) | State::Closed(_) => {}
+            }
+        }
+        self.answer(now);
+    }
+
+    /// The peer ended its stream: a receive gave 0 bytes. Lines that came before are still answered.
+    pub fn received_end(&mut self, now: Time) {
+        if self.end != PeerEnd::Open {
+            return;
+        }
+        self.end = PeerEnd::Seen;
+        match self.state {
+            State::Open(_) => self.answer(now),
+            State::Flushing(reason) if self.transmit().is_empty() => self.finish(reason),
+            State::Lingering(reason, _) => self.finish(reason),
+            State::Flushing(_) | State::Closed(_) => {}
+        }
+    }
+
+    /// The output that is pending.
+    #[inline]
+    pub fn transmit(&self) -> &[u8] {
+        match &self.buffers {
+            Some(buffers) => buffers.borrow().output.pending(),
+            None => &[],
+        }
+    }
+
+    /// The transport took the first `n` bytes of [`transmit`](Self::transmit): goes on with buffered lines when
+    /// there is room again.
+    #[inline]
+    pub fn transmitted(&mut self, n: usize, now: Time) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let output = &mut buffers.borrow_mut().output;
+        if n == 0 || output.is_empty() {
+            return;
+        }
+        output.consume(n);
+        self.moved = now;
+        if output.is_empty() {
+            // A peer that was not read could not complete its line: the limit for it starts here.
+            self.line_began = Time::NEVER;
+        }
+        self.answer(now);
+    }
+
+    /// The sending side of the transport was shut: what still arrives is discarded until the peer's end.
+    pub fn write_shut(&mut self, now: Time) {
+        if self.action() == Action::ShutdownWrite {
+            self.state.shut(now.after(self.limits.linger_ms));
+        }
+    }
+
+    /// The transport is gone; input that was not answered and output that was not sent are lost.
+    pub fn failed(&mut self) {
+        self.finish(CloseReason::Failed);
+    }
+
+    /// The protocol panicked in a call of this connection: it is dropped without another call.
+    ///
+    /// For drivers that can catch panics. What the protocol wrote in that call is lost, and so is what was
+    /// pending.
+    pub fn panicked(&mut self) {
+        let protocol = self.protocol.take();
+        self.finish(CloseReason::Panicked);
+        // Last, since it may panic again.
+        drop(protocol);
+    }
+
+    /// Closes at once, with `reason`: a drain that took too long, for one.
+    pub fn abandon(&mut self, reason: CloseReason) {
+        self.finish(reason);
+    }
+
+    /// The server shuts down: one more turn to receive is owed, then complete lines are answered, an
+    /// unterminated tail is dropped and the connection closes (rule 12).
+    ///
+    /// The driver says with [`drained`](Self::drained) that the last turn is over.
+    pub fn drain(&mut self) {
+        if self.drain == Drain::Off {
+            self.drain = Drain::Owed;
+        }
+    }
+
+    /// Whether [`drain`](Self::drain) was called.
+    pub fn is_draining(&self) -> bool {
+        self.drain != Drain::Off
+    }
+
+    /// Whether the last turn to receive is still owed.
+    pub fn owes_receive(&self) -> bool {
+        self.drain == Drain::Owed
+    }
+
+    /// The last turn to receive is over.
+    pub fn drained(&mut self, now: Time) {
+        if self.drain == Drain::Owed {
+            self.drain = Drain::Last;
+            self.answer(now);
+        }
+    }
+
+    /// Hands over the answer that `ticket` stands for: `answer` stores it in the protocol, whose
+    /// [`completed`](Protocol::completed) is then called as soon as there is an empty output to write to.
+    ///
+    /// # Errors
+    /// [`Late`] when nobody waits for it any more; then `answer` is not called.
+    pub fn complete(&mut self, ticket: Ticket, now: Time, answer: impl FnOnce(&mut P)) -> Result<(), Late> {
+        match (self.state, &mut self.protocol) {
+            (State::Open(Step::Later(serial, _)), Some(protocol))
+                if ticket.serial == serial && ticket.token == self.aside.token =>
+            {
+                answer(protocol);
+                self.state.step(Step::Completed);
+                self.moved = now;
+                self.answer(now);
+                Ok(())
+            }
+            _ => Err(Late),
+        }
+    }
+
+    /// Sends `bytes` without being asked, between two replies.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when they do not fit behind what is pending, when a reply is not complete, when there are no
+    /// buffers, or when the connection takes no more; then nothing of them is sent.
+    pub fn push(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
+        let between = matches!(self.state, State::Open(step) if step != Step::Open && !self.again);
+        match &mut self.buffers {
+            Some(buffers) if between && self.protocol.is_some() => {
+                let output = &mut buffers.borrow_mut().output;
+                let begins = output.is_empty();
+                if !output.append(bytes) {
+                    return Err(NoRoom);
+                }
+                if begins {
+                    self.moved = now;
+                }
+                Ok(())
+            }
+            _ => Err(NoRoom),
+        }
+    }
+
+    /// Whether bytes are buffered that the protocol has not seen.
+    ///
+    /// A command that changes who is spoken to (STARTTLS and its like) must be refused while this is true, or
+    /// what was pipelined in the clear would count as said in private.
+    pub fn has_unread_input(&self) -> bool {
+        self.buffers.as_ref().is_some_and(|buffers| !buffers.borrow().input.is_empty())
+    }
+
+    /// The next thing to do with the transport.
+    #[inline]
+    pub fn action(&self) -> Action {
+        let Some(buffers) = &self.buffers else {
+            return self.action_without_buffers();
+        };
+        if !buffers.borrow().output.is_empty() {
+            return Action::Send;
+        }
+        match self.state {
+            State::Open(Step::Later(..)) => Action::Wait,
+            State::Open(_) => Action::Receive,
+            State::Flushing(_) => Action::ShutdownWrite,
+            State::Lingering(..) => Action::Receive,
+            State::Closed(reason) => Action::Close(reason),
+        }
+    }
+
+    fn action_without_buffers(&self) -> Action {
+        match self.state {
+            State::Open(Step::Later(..)) if !self.timer_fired => Action::Wait,
+            State::Open(_) | State::Lingering(..) => Action::Lend,
+            State::Flushing(_) => Action::ShutdownWrite,
+            State::Closed(reason) => Action::Close(reason),
+        }
+    }
+
+    /// The readiness to watch for.
+    #[inline]
+    pub fn interest(&self) -> Interest {
+        match self.action() {
+            Action::Receive => Interest::Read,
+            Action::Send => Interest::Write,
+            Action::Lend if self.waits_for_input() => Interest::Read,
+            Action::Lend | Action::ShutdownWrite | Action::Wait | Action::Close(_) => Interest::None,
+        }
+    }
+
+    /// Whether the next thing it needs is a byte of the peer's; buffers are needed only then.
+    fn waits_for_input(&self) -> bool {
+        match self.state {
+            State::Open(step) => {
+                !self.timer_fired
+                    && self.drain == Drain::Off
+                    && self.end == PeerEnd::Open
+                    && matches!(step, Step::Line | Step::RestOfLine | Step::Body(1..) | Step::Skip(_))
+            }
+            State::Lingering(..) => true,
+            State::Flushing(_) | State::Closed(_) => false,
+        }
+    }
+
+    /// Everything a driver has to know between two events.
+    pub fn wants(&self) -> Wants {
+        let action = self.action();
+        let waiting = match action {
+            Action::Receive if matches!(self.state, State::Lingering(..)) => Waiting::ForPeerEnd,
+            Action::Receive => Waiting::ForInput,
+            Action::Send => Waiting::ForRoom,
+            Action::ShutdownWrite => Waiting::ForShutdown,
+            Action::Lend if matches!(self.state, State::Lingering(..)) => Waiting::ForPeerEnd,
+            Action::Lend if self.waits_for_input() => Waiting::ForInput,
+            Action::Lend => Waiting::ForBuffers,
+            Action::Wait => Waiting::ForAnswer,
+            Action::Close(_) => Waiting::Over,
+        };
+        Wants { interest: self.interest(), action, deadline: self.deadline(), waiting }
+    }
+
+    /// The protocol; `None` for a refused client and after a panic.
+    pub fn protocol(&self) -> Option<&P> {
+        self.protocol.as_ref()
+    }
+
+    /// The name by which replies and tickets know this connection. [`Slots`](crate::Slots) sets it.
+    pub fn set_token(&mut self, token: Token) {
+        self.aside.token = token;
+    }
+
+    /// Ends it: buffers are emptied, so that they can be reclaimed, and the protocol is told once.
+    fn finish(&mut self, reason: CloseReason) {
+        if let Some(reason) = self.state.end(reason) {
+            if let Some(buffers) = &mut self.buffers {
+                buffers.borrow_mut().clear();
+            }
+            if let Some(protocol) = &mut self.protocol {
+                protocol.closed(reason);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

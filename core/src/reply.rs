@@ -1,0 +1,106 @@
+//! Where a protocol writes its answer.
+
+use crate::token::{Ticket, Token};
+
+/// The free part of a connection's output buffer, lent for one call of the protocol.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    pub(crate) free: &'a mut [u8],
+    pub(crate) written: usize,
+    pub(crate) aside: &'a mut Aside,
+}
+
+/// What a reply can do besides writing: it names the connection, makes tickets and sets the timer.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    pub token: Token,
+    /// The serial of the ticket that was made last.
+    pub ticket: u32,
+    pub timer: TimerRequest,
+}
+
+/// What the protocol asked of its connection's timer during a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerRequest {
+    Keep,
+    Set(u32),
+    Stop,
+}
+
+/// The reply does not fit into what is free of the output buffer; nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl core::fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("no room in the output buffer")
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+impl Reply<'_> {
+    /// Writes all of `bytes`.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when they do not all fit; then nothing is written. A line is handed over only when
+    /// [`Protocol::room`](crate::Protocol::room) bytes are free, so a protocol that tells its need truly never
+    /// sees this error for a line.
+    #[must_use = "nothing was written if there was no room"]
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        match self.free.get_mut(self.written..).and_then(|free| free.get_mut(..bytes.len())) {
+            Some(space) => {
+                space.copy_from_slice(bytes);
+                self.written += bytes.len();
+                Ok(())
+            }
+            None => Err(NoRoom),
+        }
+    }
+
+    /// Writes as many of the first of `bytes` as fit and returns their number.
+    ///
+    /// For a reply that may be larger than the buffer: keep where it was, return
+    /// [`Next::More`](crate::Next::More), go on in the repeated call.
+    #[must_use = "the bytes behind this number were not written"]
+    #[inline]
+    pub fn put_some(&mut self, bytes: &[u8]) -> usize {
+        let fits = bytes.len().min(self.room());
+        match self.put(bytes.get(..fits).unwrap_or(&[])) {
+            Ok(()) => fits,
+            Err(NoRoom) => 0,
+        }
+    }
+
+    /// Bytes that still fit.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.free.len().saturating_sub(self.written)
+    }
+
+    /// The connection that this reply goes to.
+    pub fn token(&self) -> Token {
+        self.aside.token
+    }
+
+    /// A ticket for an answer that comes later, to be returned as [`Next::Later`](crate::Next::Later).
+    ///
+    /// If no answer came within `timeout_ms` milliseconds, the protocol's
+    /// [`ticket_expired`](crate::Protocol::ticket_expired) is called; 0 is no timeout.
+    pub fn ticket(&mut self, timeout_ms: u32) -> Ticket {
+        self.aside.ticket = self.aside.ticket.wrapping_add(1);
+        Ticket { token: self.aside.token, serial: self.aside.ticket, timeout_ms }
+    }
+
+    /// Has [`Protocol::timer`](crate::Protocol::timer) called once, `ms` milliseconds from now, between replies.
+    /// An earlier setting is replaced.
+    pub fn set_timer(&mut self, ms: u32) {
+        self.aside.timer = TimerRequest::Set(ms);
+    }
+
+    /// Undoes [`Reply::set_timer`].
+    pub fn stop_timer(&mut self) {
+        self.aside.timer = TimerRequest::Stop;
+    }
+}

@@ -1,0 +1,159 @@
+//! Who is let in, and when accepting rests.
+
+use crate::time::Time;
+
+/// Refused clients that may linger at one time; more than these wait in the listen queue.
+///
+/// Each costs a slot and a descriptor for as long as two seconds, so their number is bounded.
+pub const REFUSED_AT_ONCE: u32 = 64;
+
+/// Milliseconds after which accepting is tried again although nothing was freed here: another process may have
+/// freed it.
+const RETRY_MS: u32 = 1000;
+
+/// Milliseconds between two complaints of the same kind.
+const COMPLAINT_MS: u32 = 60_000;
+
+/// The gate of a server.
+#[derive(Debug)]
+pub(super) struct Admission {
+    /// Clients served at one time; `None` is no limit.
+    limit: Option<u32>,
+    /// Refused clients that are still connected.
+    refused: u32,
+    rest: Rest,
+    /// When the next complaint is due at the earliest.
+    complain_after: Time,
+}
+
+/// Why accepting rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// It does not.
+    Not,
+    /// Descriptors or memory ran out: until a connection closes, or this moment.
+    Exhausted(Time),
+    /// The table is full, or too many refused clients linger: until one closes.
+    Full,
+    /// The server shuts down.
+    ForGood,
+}
+
+/// What a new client gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Serve,
+    Refuse,
+}
+
+impl Admission {
+    pub const fn new(limit: Option<u32>) -> Self {
+        Self { limit, refused: 0, rest: Rest::Not, complain_after: Time::from_ms(0) }
+    }
+
+    pub fn verdict(&self, open: u64) -> Verdict {
+        match self.limit {
+            Some(limit) if open >= u64::from(limit) => Verdict::Refuse,
+            Some(_) | None => Verdict::Serve,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.rest == Rest::Not
+    }
+
+    /// A client was refused. Says whether accepting is to rest.
+    pub fn refused(&mut self) -> bool {
+        self.refused += 1;
+        if self.refused >= REFUSED_AT_ONCE {
+            self.rest = Rest::Full;
+        }
+        !self.is_open()
+    }
+
+    /// The table has no slot left.
+    pub fn table_full(&mut self) {
+        self.rest = Rest::Full;
+    }
+
+    /// Descriptors or memory ran out. Says whether to complain.
+    pub fn exhausted(&mut self, now: Time) -> bool {
+        self.rest = Rest::Exhausted(now.after(RETRY_MS));
+        let complain = now >= self.complain_after;
+        if complain {
+            self.complain_after = now.after(COMPLAINT_MS);
+        }
+        complain
+    }
+
+    /// A client left. Says whether accepting goes on.
+    pub fn left(&mut self, was_refused: bool) -> bool {
+        self.refused -= u32::from(was_refused && self.refused > 0);
+        match self.rest {
+            Rest::Exhausted(_) => self.reopen(),
+            Rest::Full if self.refused < REFUSED_AT_ONCE => self.reopen(),
+            Rest::Not | Rest::Full | Rest::ForGood => false,
+        }
+    }
+
+    /// When to try again at the latest.
+    pub fn retry(&self) -> Option<Time> {
+        match self.rest {
+            Rest::Exhausted(retry) => Some(retry),
+            Rest::Not | Rest::Full | Rest::ForGood => None,
+        }
+    }
+
+    /// Says whether accepting goes on because its time has come.
+    pub fn retry_due(&mut self, now: Time) -> bool {
+        match self.rest {
+            Rest::Exhausted(retry) if now >= retry => self.reopen(),
+            Rest::Exhausted(_) | Rest::Not | Rest::Full | Rest::ForGood => false,
+        }
+    }
+
+    /// Nobody is let in any more.
+    pub fn close(&mut self) {
+        self.rest = Rest::ForGood;
+    }
+
+    /// Accepting goes on.
+    pub fn reopen(&mut self) -> bool {
+        self.rest = Rest::Not;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_clients_are_bounded() {
+        let mut admission = Admission::new(Some(1));
+        assert_eq!(admission.verdict(0), Verdict::Serve);
+        assert_eq!(admission.verdict(1), Verdict::Refuse);
+        for _ in 1..REFUSED_AT_ONCE {
+            assert!(!admission.refused());
+        }
+        assert!(admission.refused(), "the last one fills the room for refused clients");
+        assert!(!admission.left(false), "a served client that leaves makes no room for refused ones");
+        assert!(admission.left(true));
+        assert!(admission.is_open());
+    }
+
+    #[test]
+    fn exhaustion_ends_with_a_close_or_after_a_second_and_is_said_once_a_minute() {
+        let mut admission = Admission::new(None);
+        let now = Time::from_ms(5_000);
+        assert!(admission.exhausted(now));
+        assert_eq!(admission.retry(), Some(Time::from_ms(6_000)));
+        assert!(!admission.retry_due(Time::from_ms(5_999)));
+        assert!(admission.retry_due(Time::from_ms(6_000)));
+        assert!(!admission.exhausted(Time::from_ms(6_000)));
+        assert!(admission.left(false));
+        assert!(admission.exhausted(Time::from_ms(65_000)));
+        admission.close();
+        assert!(!admission.left(false) && !admission.retry_due(Time::from_ms(99_000)));
+    }
+}

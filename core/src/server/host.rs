@@ -1,0 +1,83 @@
+//! What a server needs from the system it runs on.
+
+use core::borrow::BorrowMut;
+
+use crate::buffers::{BUFFER_BYTES, Buffers};
+use crate::drive::Transport;
+use crate::protocol::Protocol;
+use crate::token::Token;
+use crate::wants::Interest;
+
+/// The system under a [`Server`](super::Server): sockets, a poller, buffers and the maker of protocols.
+///
+/// An event loop implements it over its system calls, the simulation over a script.
+pub trait Host<const N: usize = BUFFER_BYTES> {
+    /// A connected socket. Dropping it closes it.
+    type Socket: Transport;
+    /// The address of a client, for whoever makes its protocol.
+    type Peer;
+    /// What is spoken.
+    type Protocol: Protocol;
+    /// A pair of buffers, owned or borrowed.
+    type Buffers: BorrowMut<Buffers<N>>;
+
+    /// Accepts one client of a listener: non-blocking, close-on-exec.
+    fn accept(&mut self, listener: usize) -> Accept<Self::Socket, Self::Peer>;
+
+    /// The protocol for a new client; `None` when it could not be made (it panicked), which drops the client.
+    fn protocol(&mut self, peer: &Self::Peer) -> Option<Self::Protocol>;
+
+    /// Begins to watch a socket; its events carry `token`. `false` drops the client.
+    ///
+    /// In edge-triggered mode the interest does not matter: both directions are watched from the start.
+    fn watch(&mut self, socket: &Self::Socket, token: Token, interest: Interest) -> bool;
+
+    /// Changes what is watched for. Called only for a change, and never in edge-triggered mode.
+    fn rewatch(&mut self, socket: &Self::Socket, token: Token, interest: Interest) -> bool;
+
+    /// Ends the watch, before the socket is closed (rule 11).
+    fn unwatch(&mut self, socket: &Self::Socket, token: Token);
+
+    /// Begins or ends the watch of all listeners. They are level-triggered in every mode.
+    fn watch_listeners(&mut self, on: bool);
+
+    /// A pair of buffers, if there is one.
+    fn take_buffers(&mut self) -> Option<Self::Buffers>;
+
+    /// A pair of buffers comes back. What was used last is best given out first: it is in the cache.
+    fn return_buffers(&mut self, buffers: Self::Buffers);
+
+    /// Runs `work`, which calls the protocol; `None` when it panicked.
+    fn guard<R>(&mut self, work: impl FnOnce() -> R) -> Option<R> {
+        Some(work())
+    }
+
+    /// Something that a person should know; at most one a minute of each kind.
+    fn complain(&mut self, complaint: Complaint) {
+        let _ = complaint;
+    }
+}
+
+/// How accepting a client turned out.
+#[derive(Debug)]
+pub enum Accept<Socket, Peer> {
+    /// A client.
+    Client(Socket, Peer),
+    /// Nobody waits.
+    WouldBlock,
+    /// A signal came first.
+    Interrupted,
+    /// The one that waited is gone (ECONNABORTED, EPROTO, a pending error of the network).
+    Dropped,
+    /// Descriptors or memory ran out (EMFILE, ENFILE, ENOBUFS, ENOMEM), or the listener is out of order.
+    Exhausted,
+}
+
+/// Something that a person should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Complaint {
+    /// Clients wait in the listen queue because descriptors or memory ran out.
+    AcceptExhausted,
+    /// A protocol panicked; its connection was closed.
+    ProtocolPanicked,
+}

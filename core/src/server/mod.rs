@@ -1,0 +1,412 @@
+//! A whole server without system calls: what every event loop does between two waits.
+
+mod admission;
+mod client;
+mod host;
+
+use core::borrow::BorrowMut;
+
+pub use admission::REFUSED_AT_ONCE;
+use admission::{Admission, Verdict};
+pub use client::Client;
+pub use host::{Accept, Complaint, Host};
+
+use crate::buffers::{BUFFER_BYTES, Buffers};
+use crate::connection::Connection;
+use crate::counts::Counts;
+use crate::drive::{Readiness, Turn, drive};
+use crate::limits::Limits;
+use crate::reason::CloseReason;
+use crate::reply::NoRoom;
+use crate::slots::{Full, Slots, Storage};
+use crate::time::Time;
+use crate::token::{Late, Ticket, Token};
+use crate::wants::{Action, Interest};
+
+/// What a client is told when the server is full.
+const FULL: &[u8] = b"server full\n";
+
+/// Bytes that a connection may move in a turn before the others have theirs (rule 9).
+pub const TURN_BYTES: usize = 64 * 1024;
+
+/// Clients accepted, deadlines acted on and connections told of the shutdown in one turn, each.
+pub const STEPS_IN_A_TURN: u32 = 64;
+
+/// Clients accepted in the one sweep of a shutdown: more than any usual listen queue holds.
+const SWEEP: u32 = 65_536;
+
+/// Settings of a server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Limits of each connection.
+    pub limits: Limits,
+    /// Clients served at one time; `None` is no limit.
+    pub max_connections: Option<u32>,
+    /// Milliseconds from the beginning of a shutdown to its end.
+    pub drain_ms: u32,
+    /// The poller reports changes (edges), not states (levels).
+    pub edge_triggered: bool,
+}
+
+/// A table of clients and everything that is decided about them.
+///
+/// The event loop around it is this:
+///
+/// 1. wait for events, not at all while [`must_not_sleep`](Self::must_not_sleep), else until
+///    [`next_deadline`](Self::next_deadline);
+/// 2. read the clock, rounded down to milliseconds;
+/// 3. for an event of a listener: [`accept`](Self::accept); of a client: [`event`](Self::event);
+/// 4. [`run`](Self::run) what is due;
+/// 5. read the clock: [`end_turn`](Self::end_turn).
+///
+/// A shutdown begins with [`drain`](Self::drain) and is over when [`is_done`](Self::is_done).
+pub struct Server<H: Host<N>, S, const N: usize = BUFFER_BYTES> {
+    clients: Slots<Client<H, N>, S>,
+    settings: Settings,
+    admission: Admission,
+    counts: Counts,
+    /// When a shutdown that is under way ends at the latest.
+    drain_until: Option<Time>,
+}
+
+impl<H, S, const N: usize> Server<H, S, N>
+where
+    H: Host<N>,
+    H::Buffers: BorrowMut<Buffers<N>>,
+    S: Storage<Client<H, N>>,
+{
+    /// A server without clients, over memory for its table.
+    pub const fn new(storage: S, settings: Settings) -> Self {
+        Self {
+            clients: Slots::new(storage),
+            admission: Admission::new(settings.max_connections),
+            settings,
+            counts: Counts::new(),
+            drain_until: None,
+        }
+    }
+
+    /// What was counted since the start.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// A listener has clients, or may have: accepts until nobody waits or the turn's share is spent.
+    ///
+    /// Listeners are watched by level, so whoever still waits is an event of the next turn.
+    pub fn accept(&mut self, host: &mut H, listener: usize, now: Time) {
+        if self.admission.is_open() {
+            self.accept_some(host, listener, now, STEPS_IN_A_TURN);
+        }
+    }
+
+    fn accept_some(&mut self, host: &mut H, listener: usize, now: Time, most: u32) {
+        let mut progress = false;
+        for _ in 0..most {
+            match host.accept(listener) {
+                Accept::Client(socket, peer) => {
+                    progress = true;
+                    self.admit(host, socket, &peer, now);
+                    if !self.admission.is_open() {
+                        return;
+                    }
+                }
+                Accept::WouldBlock => return,
+                Accept::Interrupted | Accept::Dropped => {}
+                Accept::Exhausted => return self.rest(host, now),
+            }
+        }
+        if !progress {
+            // Nothing but errors: the listener itself may be at fault, and it would be an event for ever.
+            self.rest(host, now);
+        }
+    }
+
+    /// Accepting rests for lack of descriptors or memory.
+    fn rest(&mut self, host: &mut H, now: Time) {
+        if self.drain_until.is_some() {
+            return;
+        }
+        if self.admission.exhausted(now) {
+            host.complain(Complaint::AcceptExhausted);
+        }
+        host.watch_listeners(false);
+    }
+
+    fn admit(&mut self, host: &mut H, socket: H::Socket, peer: &H::Peer, now: Time) {
+        let stamp = now.after(1);
+        let refused = self.admission.verdict(self.counts.open) == Verdict::Refuse;
+        let connection = if refused {
+            Connection::refuse(FULL, &self.settings.limits, stamp)
+        } else {
+            let Some(protocol) = host.protocol(peer) else {
+                self.counts.panicked += 1;
+                return host.complain(Complaint::ProtocolPanicked);
+            };
+            Connection::new(protocol, &self.settings.limits, stamp)
+        };
+        let readiness = Readiness { until_would_block: self.settings.edge_triggered, ..Readiness::NONE };
+        let client = Client { connection, socket, readiness, watched: None, refused };
+        let token = match self.clients.insert(client) {
+            Ok(token) => token,
+            Err(Full(client)) => {
+                self.admission.table_full();
+                host.watch_listeners(false);
+                return drop(client);
+            }
+        };
+        if refused {
+            self.counts.refused += 1;
+            if self.admission.refused() {
+                host.watch_listeners(false);
+            }
+        } else {
+            self.counts.opened();
+        }
+        self.serve(host, token, now);
+    }
+
+    /// The poller says something of a client. A token of one that left is ignored.
+    pub fn event(&mut self, host: &mut H, token: Token, readable: bool, writable: bool, hangup: bool, now: Time) {
+        let runs_again = self.clients.runs_again(token);
+        let Some(client) = self.clients.get_mut(token) else { return };
+        client.readiness.readable |= readable || hangup;
+        client.readiness.writable |= writable || hangup;
+        client.readiness.hangup |= hangup;
+        if !runs_again {
+            self.serve(host, token, now);
+        }
+    }
+
+    /// Does what is due without an event: unfinished turns, deadlines, the steps of a shutdown.
+    pub fn run(&mut self, host: &mut H, now: Time) {
+        self.run_unfinished(host, now);
+        self.run_deadlines(host, now);
+        if self.admission.retry_due(now) {
+            host.watch_listeners(true);
+        }
+        self.run_drain(host, now);
+    }
+
+    fn run_unfinished(&mut self, host: &mut H, now: Time) {
+        let last = self.clients.last_again();
+        while let Some(token) = self.clients.next_again() {
+            self.serve(host, token, now);
+            if Some(token) == last {
+                return;
+            }
+        }
+    }
+
+    fn run_deadlines(&mut self, host: &mut H, now: Time) {
+        for _ in 0..STEPS_IN_A_TURN {
+            let Some(token) = self.clients.expired(now) else { return };
+            if let Some(client) = self.clients.get_mut(token) {
+                // What came in time is served, also when this process could not look until now.
+                let hangup = client.readiness.hangup;
+                client.readiness = Readiness { hangup, ..Readiness::ATTEMPT };
+            }
+            self.serve(host, token, now);
+            self.with(host, token, |client| client.connection.handle_timeout(now));
+            self.serve(host, token, now);
+        }
+    }
+
+    fn run_drain(&mut self, host: &mut H, now: Time) {
+        let Some(until) = self.drain_until else { return };
+        if now >= until {
+            while let Some(token) = self.clients.any() {
+                self.with(host, token, |client| client.connection.abandon(CloseReason::DrainTimeout));
+                self.serve(host, token, now);
+            }
+            return;
+        }
+        for _ in 0..STEPS_IN_A_TURN {
+            let Some(token) = self.clients.not_draining() else { return };
+            if let Some(client) = self.clients.get_mut(token) {
+                client.connection.drain();
+                client.readiness.readable = true;
+            }
+            self.serve(host, token, now);
+        }
+    }
+
+    /// The turn is over: `ended` is the clock now, `began` what it was when the turn began.
+    pub fn end_turn(&mut self, began: Time, ended: Time) {
+        self.clients.end_turn(began.after(1), ended.after(1));
+    }
+
+    /// Whether there is work that no event will announce.
+    pub fn must_not_sleep(&self) -> bool {
+        self.clients.has_again() || (self.drain_until.is_some() && self.clients.not_draining().is_some())
+    }
+
+    /// When [`run`](Self::run) has something to do at the latest.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let next = [self.clients.next_deadline(), self.admission.retry(), self.drain_until];
+        next.into_iter().flatten().min()
+    }
+
+    /// Begins the shutdown (rule 12): takes in who waits in the queues of `listeners` listeners; the caller then
+    /// closes those. Harmless when it has begun already.
+    pub fn drain(&mut self, host: &mut H, listeners: usize, now: Time) {
+        if self.drain_until.is_some() {
+            return;
+        }
+        self.drain_until = Some(now.after(self.settings.drain_ms));
+        self.admission.reopen();
+        for listener in 0..listeners {
+            self.accept_some(host, listener, now, SWEEP);
+        }
+        self.admission.close();
+    }
+
+    /// Whether a shutdown has begun.
+    pub fn is_draining(&self) -> bool {
+        self.drain_until.is_some()
+    }
+
+    /// Whether a shutdown is over.
+    pub fn is_done(&self) -> bool {
+        self.drain_until.is_some() && self.clients.is_empty()
+    }
+
+    /// Sends `bytes` to a client without being asked, between two replies.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the client is gone, takes no more, or its output has no room; nothing was sent then.
+    pub fn push(&mut self, host: &mut H, token: Token, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
+        self.lend(host, token, now);
+        let pushed = match self.clients.get_mut(token) {
+            Some(client) => client.connection.push(bytes, now.after(1)),
+            None => Err(NoRoom),
+        };
+        self.serve(host, token, now);
+        pushed
+    }
+
+    /// Hands over the answer that `ticket` stands for: `answer` stores it in the protocol.
+    ///
+    /// # Errors
+    /// [`Late`] when nobody waits for it any more; then `answer` is not called.
+    pub fn complete(
+        &mut self,
+        host: &mut H,
+        ticket: Ticket,
+        now: Time,
+        answer: impl FnOnce(&mut H::Protocol),
+    ) -> Result<(), Late> {
+        let token = ticket.token();
+        let completed = self
+            .with(host, token, |client| client.connection.complete(ticket, now.after(1), answer))
+            .unwrap_or(Err(Late));
+        self.serve(host, token, now);
+        completed
+    }
+
+    /// Gives a client its turn and does what follows from it.
+    fn serve(&mut self, host: &mut H, token: Token, now: Time) {
+        let stamp = now.after(1);
+        loop {
+            self.lend(host, token, now);
+            let turn = self.with(host, token, |client| {
+                drive(&mut client.connection, &mut client.socket, &mut client.readiness, stamp, TURN_BYTES)
+            });
+            match turn {
+                // It panicked, and is closed in the next round.
+                None if self.clients.get(token).is_some() => {}
+                None => return,
+                Some(turn) => return self.turned(host, token, turn),
+            }
+        }
+    }
+
+    /// Runs something that calls a client's protocol; `None` when there is no such client or it panicked.
+    fn with<R>(&mut self, host: &mut H, token: Token, work: impl FnOnce(&mut Client<H, N>) -> R) -> Option<R> {
+        let client = self.clients.get_mut(token)?;
+        let done = host.guard(|| work(client));
+        if done.is_none() {
+            let _ = host.guard(|| client.connection.panicked());
+            host.complain(Complaint::ProtocolPanicked);
+        }
+        done
+    }
+
+    /// Whether a client can do nothing before it has buffers.
+    fn wants_buffers(&self, token: Token) -> bool {
+        self.clients.get(token).is_some_and(|client| client.connection.action() == Action::Lend)
+    }
+
+    /// Lends buffers to a client that has none, if there are any.
+    fn lend(&mut self, host: &mut H, token: Token, now: Time) {
+        if self.clients.get(token).is_some_and(|client| !client.connection.has_buffers())
+            && let Some(buffers) = host.take_buffers()
+        {
+            self.with(host, token, |client| client.connection.lend(buffers, now.after(1)));
+        }
+    }
+
+    /// Does what follows from a client's turn.
+    fn turned(&mut self, host: &mut H, token: Token, turn: Turn) {
+        match turn {
+            Turn::Closed(reason) => return self.close(host, token, reason),
+            Turn::Again => self.clients.run_again(token),
+            Turn::Lend if self.wants_buffers(token) => self.clients.starve(token),
+            Turn::Waiting | Turn::Lend => {}
+        }
+        let starved = turn == Turn::Lend;
+        let Some(client) = self.clients.get_mut(token) else { return };
+        if let Some(buffers) = client.connection.reclaim() {
+            host.return_buffers(buffers);
+            self.feed();
+        }
+        let Some(client) = self.clients.get_mut(token) else { return };
+        if turn == Turn::Waiting && !self.settings.edge_triggered {
+            // The level is reported again for as long as it lasts.
+            client.readiness = Readiness::NONE;
+        }
+        let wanted = if starved { Interest::None } else { client.connection.interest() };
+        let told = match client.watched {
+            None => host.watch(&client.socket, token, wanted),
+            Some(watched) if watched == wanted || self.settings.edge_triggered || turn == Turn::Again => true,
+            Some(_) => host.rewatch(&client.socket, token, wanted),
+        };
+        if client.watched.is_none() || turn != Turn::Again {
+            client.watched = Some(wanted);
+        }
+        if told {
+            self.clients.settle(token);
+        } else {
+            self.with(host, token, |client| client.connection.failed());
+            self.close(host, token, CloseReason::Failed);
+        }
+    }
+
+    /// A client is over: leaves the poller, gives back its buffers, closes its socket.
+    fn close(&mut self, host: &mut H, token: Token, reason: CloseReason) {
+        let Some(mut client) = self.clients.remove(token) else { return };
+        if let Some(buffers) = client.connection.reclaim() {
+            host.return_buffers(buffers);
+            self.feed();
+        }
+        if client.watched.is_some() {
+            host.unwatch(&client.socket, token);
+        }
+        if !client.refused {
+            self.counts.closed(reason);
+        }
+        let refused = client.refused;
+        // The protocol is dropped with it, and that may panic too.
+        let _ = host.guard(|| drop(client));
+        if self.admission.left(refused) {
+            host.watch_listeners(true);
+        }
+    }
+
+    /// Buffers came back: the client that waited longest for some has work.
+    fn feed(&mut self) {
+        if let Some(token) = self.clients.next_starved() {
+            self.clients.run_again(token);
+        }
+    }
+}
