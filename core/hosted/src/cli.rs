@@ -31,8 +31,9 @@ pub const DEFAULT_BACKLOG: u32 = 512;
 /// assert_eq!((args.common.port, args.common.idle_ms), (7000, 500));
 /// # Ok::<(), clap::Error>(())
 /// ```
-// The above does not reach a program's --help: clap takes the parser's own words (there is a test).
 #[derive(clap::Args, Clone, Debug, PartialEq, Eq)]
+// Else clap would show the words above as what a program does that says nothing of itself.
+#[command(about = None, long_about = None)]
 pub struct CommonArgs {
     /// Port to listen on, on every address of this machine, IPv6 and IPv4; 0 takes a free one
     #[arg(value_name = "PORT", default_value_t = DEFAULT_PORT, conflicts_with = "listen")]
@@ -203,6 +204,19 @@ mod tests {
         for (flag, kind) in [("--help", ErrorKind::DisplayHelp), ("--version", ErrorKind::DisplayVersion)] {
             let stop = parse(&[flag]).unwrap_err();
             assert_eq!((stop.kind(), stop.exit_code(), stop.use_stderr()), (kind, 0, false));
+        }
+    }
+
+    /// A program that says nothing of itself must not show the documentation of `CommonArgs` instead.
+    #[test]
+    fn help_of_a_program_without_words_has_none() {
+        #[derive(Parser)]
+        struct Wordless {
+            #[command(flatten)]
+            _common: CommonArgs,
+        }
+        for help in [Wordless::command().render_help(), Wordless::command().render_long_help()] {
+            assert!(help.to_string().starts_with("Usage: "), "{help}");
         }
     }
 

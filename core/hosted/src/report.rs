@@ -14,12 +14,14 @@ use evserver_core::Counts;
 /// use evserver_hosted::Report;
 ///
 /// let counts = Counts { served: 5, peak: 2, timed_out: 1, ..Counts::default() };
-/// assert_eq!(Report { counts }.to_string(), "served 5 connections, peak concurrent 2\ntimed out 1");
+/// assert_eq!(Report { counts, at_once: false }.to_string(), "served 5 connections, peak concurrent 2\ntimed out 1");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The counts of all loops together.
     pub counts: Counts,
+    /// Whether it ended at once, without waiting for its clients: the program's exit code is 1 then.
+    pub at_once: bool,
 }
 
 impl fmt::Display for Report {
@@ -57,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_run_without_incident_is_one_line() {
-        let report = Report { counts: Counts { served: 1, open: 0, peak: 1, ..Counts::default() } };
+        let report = Report { counts: Counts { served: 1, open: 0, peak: 1, ..Counts::default() }, at_once: false };
         assert_eq!(report.to_string(), "served 1 connections, peak concurrent 1");
         assert_eq!(Report::default().to_string(), "served 0 connections, peak concurrent 0");
     }
@@ -65,7 +67,7 @@ mod tests {
     #[test]
     fn incidents_follow_the_first_line() {
         assert_eq!(
-            Report { counts: ALL }.to_string(),
+            Report { counts: ALL, at_once: false }.to_string(),
             "served 7 connections, peak concurrent 3\nrefused (server full) 4\ntimed out 5\nfailed 6\n\
              protocol panics 2"
         );
