@@ -15,7 +15,9 @@ mod report;
 pub mod say;
 mod seconds;
 mod source;
+mod stop;
 mod table;
+mod waker;
 
 pub use address::{AddressError, ListenAddress};
 pub use cli::{CommonArgs, DEFAULT_BACKLOG, DEFAULT_PORT, parse, parse_from};
@@ -26,4 +28,6 @@ pub use reason::reason;
 pub use report::{Report, live_line};
 pub use seconds::parse_milliseconds;
 pub use source::Source;
+pub use stop::{Requests, StopHandle};
 pub use table::Table;
+pub use waker::{WakeSource, Waker};
