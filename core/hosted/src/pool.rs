@@ -10,7 +10,6 @@ const KEPT_PAIRS: usize = 256;
 #[derive(Debug, Default)]
 pub struct Pool {
     // Boxed, since pairs go in and out of connections, where an idle one must cost a pointer.
-    #[expect(clippy::vec_box)]
     pairs: Vec<Box<Buffers>>,
 }
 
