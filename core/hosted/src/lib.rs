@@ -8,6 +8,9 @@
 mod address;
 mod cli;
 mod descriptors;
+#[cfg(unix)]
+pub mod event_loop;
+mod handle;
 mod listen;
 mod pool;
 mod reason;
@@ -22,6 +25,7 @@ mod waker;
 pub use address::{AddressError, ListenAddress};
 pub use cli::{CommonArgs, DEFAULT_BACKLOG, DEFAULT_PORT, parse, parse_from};
 pub use descriptors::raise_descriptor_limit;
+pub use handle::{Handle, Job, Outcome, Peer};
 pub use listen::{ListenError, ListenOptions, Listening, listen, listen_all};
 pub use pool::Pool;
 pub use reason::reason;

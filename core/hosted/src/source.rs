@@ -9,8 +9,10 @@ pub enum Source {
     Timer,
     /// The signals.
     Signals,
-    /// A request to stop or to report, or the work of another thread.
-    Wake,
+    /// A request to stop or to report.
+    Stop,
+    /// Work from another thread.
+    Jobs,
     /// The listener with this number.
     Listener(usize),
     /// A client.
@@ -20,6 +22,9 @@ pub enum Source {
 /// The slot index that no client has: the core's word for "none".
 const NOT_A_CLIENT: u64 = u32::MAX as u64;
 
+/// The number of the first listener; smaller ones are the loop's own sources.
+const FIRST_LISTENER: u64 = 4;
+
 impl Source {
     /// The number to give to the poller.
     pub const fn to_bits(self) -> u64 {
@@ -27,8 +32,9 @@ impl Source {
             Self::Client(token) => return token.to_bits(),
             Self::Timer => 0,
             Self::Signals => 1,
-            Self::Wake => 2,
-            Self::Listener(number) => 3 + number as u64,
+            Self::Stop => 2,
+            Self::Jobs => 3,
+            Self::Listener(number) => FIRST_LISTENER + number as u64,
         };
         which << 32 | NOT_A_CLIENT
     }
@@ -41,8 +47,9 @@ impl Source {
         match bits >> 32 {
             0 => Self::Timer,
             1 => Self::Signals,
-            2 => Self::Wake,
-            number => Self::Listener(number as usize - 3),
+            2 => Self::Stop,
+            3 => Self::Jobs,
+            number => Self::Listener((number - FIRST_LISTENER) as usize),
         }
     }
 }
@@ -54,7 +61,8 @@ mod tests {
     #[test]
     fn bits_come_back_as_they_went() {
         let clients = [0, 1 << 32, 0xfffe, u64::MAX - 1].map(|bits| Source::Client(Token::from_bits(bits)));
-        let others = [Source::Timer, Source::Signals, Source::Wake, Source::Listener(0), Source::Listener(7)];
+        let others =
+            [Source::Timer, Source::Signals, Source::Stop, Source::Jobs, Source::Listener(0), Source::Listener(7)];
         for source in clients.into_iter().chain(others) {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

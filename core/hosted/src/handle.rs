@@ -1,0 +1,114 @@
+//! Work for a loop from other threads: pushes and answers that come later.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use evserver_core::{Ticket, Token};
+
+use crate::waker::{WakeSource, Waker};
+
+/// A client, as the maker of its protocol sees it.
+#[derive(Debug)]
+pub struct Peer<P> {
+    /// Where it connects from.
+    pub address: SocketAddr,
+    /// The way back to its connection from other threads and from other connections.
+    pub handle: Handle<P>,
+}
+
+/// Reaches the connections of one loop from any thread; clones reach the same loop.
+///
+/// What is handed over is done by the loop between two events, in the order in which it was handed over. Nothing
+/// here waits for the loop, so a protocol may use it on connections of its own loop.
+#[derive(Debug)]
+pub struct Handle<P> {
+    jobs: Arc<Jobs<P>>,
+}
+
+impl<P> Clone for Handle<P> {
+    fn clone(&self) -> Self {
+        Self { jobs: Arc::clone(&self.jobs) }
+    }
+}
+
+#[derive(Debug)]
+struct Jobs<P> {
+    queue: Mutex<VecDeque<Job<P>>>,
+    waker: Waker,
+}
+
+/// Something to do with one connection.
+pub enum Job<P> {
+    /// Send these bytes between two replies; say to the function whether they were taken.
+    Push(Token, Arc<[u8]>, Option<Outcome>),
+    /// Store the answer that a ticket stands for in the protocol; refused when nobody waits for it any more.
+    Complete(Ticket, Box<dyn FnOnce(&mut P) + Send>),
+}
+
+/// Is told whether a push was taken whole (`true`) or refused whole (`false`).
+pub type Outcome = Box<dyn FnOnce(bool) + Send>;
+
+impl<P> std::fmt::Debug for Job<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Push(token, bytes, _) => f.debug_tuple("Push").field(token).field(&bytes.len()).finish(),
+            Self::Complete(ticket, _) => f.debug_tuple("Complete").field(ticket).finish(),
+        }
+    }
+}
+
+impl<P> Handle<P> {
+    /// A handle, and what wakes the loop that it reaches.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Waker::pair`].
+    pub fn pair() -> io::Result<(Self, WakeSource)> {
+        let (waker, source) = Waker::pair()?;
+        Ok((Self { jobs: Arc::new(Jobs { queue: Mutex::new(VecDeque::new()), waker }) }, source))
+    }
+
+    /// Sends `bytes` to a connection between two of its replies. They are dropped whole when it is gone or its
+    /// output has no room for them; [`push_or`](Self::push_or) says so.
+    pub fn push(&self, token: Token, bytes: impl Into<Arc<[u8]>>) {
+        self.add(Job::Push(token, bytes.into(), None));
+    }
+
+    /// As [`push`](Self::push), and tells `outcome`, on the loop's thread, whether they were taken.
+    pub fn push_or(&self, token: Token, bytes: impl Into<Arc<[u8]>>, outcome: impl FnOnce(bool) + Send + 'static) {
+        self.add(Job::Push(token, bytes.into(), Some(Box::new(outcome))));
+    }
+
+    /// Hands over the answer that `ticket` stands for: `answer` stores it in the protocol, whose `completed` is
+    /// called next. Too late, or twice, it is dropped.
+    pub fn complete(&self, ticket: Ticket, answer: impl FnOnce(&mut P) + Send + 'static) {
+        self.add(Job::Complete(ticket, Box::new(answer)));
+    }
+
+    /// The next thing to do, in order.
+    pub fn next(&self) -> Option<Job<P>> {
+        self.queue().pop_front()
+    }
+
+    /// How much there is to do.
+    pub fn len(&self) -> usize {
+        self.queue().len()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn add(&self, job: Job<P>) {
+        self.queue().push_back(job);
+        self.jobs.waker.wake();
+    }
+
+    /// A thread that panicked with the lock held left a whole queue all the same.
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Job<P>>> {
+        self.jobs.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
