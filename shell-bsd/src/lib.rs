@@ -1,1 +1,3 @@
-//! Not written yet.
+//! The kqueue shell.
+
+pub mod sys;
