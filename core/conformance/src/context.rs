@@ -12,6 +12,8 @@ use crate::random::Random;
 pub struct Traits {
     /// The most system calls that a reply may cost with 64 clients in step.
     pub calls_a_reply: f64,
+    /// The most poller calls (`epoll_ctl`) that an ordinary connection may cost: one to register, one to remove.
+    pub poller_calls_a_connection: usize,
     /// One thread a connection: a wake-up is a thread's, so there is one for each connection where an event loop has one in all.
     pub thread_a_connection: bool,
 }
@@ -19,7 +21,7 @@ pub struct Traits {
 impl Default for Traits {
     /// A level-triggered epoll loop.
     fn default() -> Traits {
-        Traits { calls_a_reply: 2.1, thread_a_connection: false }
+        Traits { calls_a_reply: 2.1, poller_calls_a_connection: 2, thread_a_connection: false }
     }
 }
 

@@ -36,6 +36,9 @@ struct Arguments {
     /// The most system calls that a reply may cost, with 64 clients in step
     #[arg(long, value_name = "CALLS", default_value_t = Traits::default().calls_a_reply)]
     calls_a_reply: f64,
+    /// The most poller calls (`epoll_ctl`) that an ordinary connection may cost, from its accept to its end
+    #[arg(long, value_name = "CALLS", default_value_t = Traits::default().poller_calls_a_connection)]
+    poller_calls_a_connection: usize,
     /// The server has a thread for each connection: wake-ups are counted for each of them
     #[arg(long)]
     thread_a_connection: bool,
@@ -57,8 +60,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let without: Vec<(&str, &str)> = arguments.without.iter().map(|(name, why)| (&**name, &**why)).collect();
-    let traits =
-        Traits { calls_a_reply: arguments.calls_a_reply, thread_a_connection: arguments.thread_a_connection };
+    let traits = Traits {
+        calls_a_reply: arguments.calls_a_reply,
+        poller_calls_a_connection: arguments.poller_calls_a_connection,
+        thread_a_connection: arguments.thread_a_connection,
+    };
     let mut suite = Suite::new(target(&arguments)).traits(traits).only(&arguments.only).without(&without);
     if let Some(seed) = arguments.seed {
         suite = suite.seed(seed);

@@ -6,6 +6,8 @@
 mod launch;
 mod output;
 mod signal;
+mod sockets;
+mod stream;
 mod system_calls;
 mod tools;
 mod usage;
@@ -15,7 +17,7 @@ pub use output::Output;
 pub use signal::Signal;
 pub use system_calls::{Call, Trace};
 pub use tools::{have, need};
-pub use usage::Usage;
+pub use usage::{Usage, inherited_by_this_process};
 
 use std::io::PipeReader;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -72,7 +74,7 @@ impl Server {
     /// Sends a signal to it.
     pub fn signal(&self, signal: Signal) -> Result<(), NotPassed> {
         signal::send(self.pid, signal)
-            .map_err(|error| NotPassed::failed(format!("{signal:?} could not be sent to the server: {error}")))
+            .map_err(|error| NotPassed::failed(format!("{signal} could not be sent to the server: {error}")))
     }
 
     /// Stops the process (SIGSTOP) and waits until each of its threads stands still: what clients do now lands in one
@@ -134,7 +136,7 @@ impl Server {
 
     /// The ports that it listens on at this moment, whatever it said.
     pub fn listening_ports(&self) -> Result<Vec<u16>, NotPassed> {
-        usage::listening_ports(self.pid)
+        sockets::listening_ports(self.pid)
     }
 
     /// Its descriptors that a program it starts would inherit, the standard three left out, each with what it is.

@@ -1,10 +1,11 @@
 //! How a server is started: what stands around its command, and where its output goes.
 
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io::PipeReader;
 use std::process::{Child, Command as Process, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::output::Output;
+use super::stream::Stream;
 use super::system_calls::{Trace, need_strace};
 use super::{POLL, Server, address_of, need, reachable, usage};
 use crate::{Context, DEADLINE, NotPassed};
@@ -19,18 +20,6 @@ pub struct Launch {
     trace: Option<Vec<String>>,
     /// The server is the child's child.
     forks: bool,
-}
-
-/// Where one of the two output streams goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stream {
-    Collected,
-    /// The descriptor is not open when the program starts.
-    Closed,
-    /// A pipe that is full, and that nobody reads.
-    Full,
-    /// A pipe whose reader has gone.
-    Broken,
 }
 
 /// What a process that ran to its end left behind.
@@ -105,7 +94,7 @@ impl Launch {
     /// Skips loudly when strace is not installed or not permitted.
     pub fn traced(mut self, options: &[&str]) -> Result<Launch, NotPassed> {
         need_strace()?;
-        self.trace = Some(options.iter().map(|option| option.to_string()).collect());
+        self.trace.get_or_insert_default().extend(options.iter().map(|option| option.to_string()));
         Ok(self)
     }
 
@@ -117,6 +106,24 @@ impl Launch {
     pub fn inject(self, calls: &[&str], what: &str) -> Result<Launch, NotPassed> {
         let known: Vec<String> = calls.iter().map(|call| format!("?{call}")).collect();
         self.traced(&["-e", &format!("inject={}:{what}", known.join(","))])
+    }
+
+    /// Gives it a port in place of `--listen` and its value, as a user does.
+    ///
+    /// # Errors
+    /// Skips when the command has no `--listen ADDRESS` that could be left out.
+    pub fn with_port(mut self, port: u16) -> Result<Launch, NotPassed> {
+        let before = self.words.len();
+        while let Some(at) = self.words.iter().position(|word| word == "--listen") {
+            self.words.drain(at..self.words.len().min(at + 2));
+        }
+        if self.words.len() == before {
+            return Err(NotPassed::skipped(
+                "the server's command has no --listen ADDRESS to put a port in place of",
+            ));
+        }
+        self.words.push(port.to_string());
+        Ok(self)
     }
 
     /// Starts it with standard output closed.
@@ -262,44 +269,6 @@ struct Running {
     errors: Output,
     trace: Option<Trace>,
     full: Vec<PipeReader>,
-}
-
-impl Stream {
-    /// The writing end for the child; the reading end of a full pipe is kept in `full`, or the pipe would be a broken one.
-    fn descriptor(self, full: &mut Vec<PipeReader>) -> Result<Stdio, NotPassed> {
-        Ok(match self {
-            Stream::Collected => Stdio::piped(),
-            Stream::Closed => Stdio::null(),
-            Stream::Full => {
-                let (reader, writer) = io::pipe()?;
-                fill(&writer)?;
-                full.push(reader);
-                writer.into()
-            }
-            Stream::Broken => io::pipe()?.1.into(),
-        })
-    }
-}
-
-/// Writes into a pipe until it takes nothing more. The non-blocking mode is gone again afterwards: it would be the
-/// child's too.
-#[cfg(unix)]
-fn fill(mut pipe: &PipeWriter) -> io::Result<()> {
-    rustix::io::ioctl_fionbio(pipe, true)?;
-    let result = loop {
-        match pipe.write(b"x") {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
-    rustix::io::ioctl_fionbio(pipe, false)?;
-    result
-}
-
-#[cfg(not(unix))]
-fn fill(_pipe: &PipeWriter) -> io::Result<()> {
-    Err(io::Error::other("no full pipe can be made on this system"))
 }
 
 /// The words that give a child its default SIGINT and SIGHUP back, when this process itself was started with them ignored

@@ -1,26 +1,41 @@
 //! Signals by name, sent without unsafe code; a system without signals says so.
 
-use std::io;
+use std::{fmt, io};
 
 /// A signal that a case sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT
+    /// SIGINT.
     Interrupt,
-    /// SIGTERM
+    /// SIGTERM.
     Terminate,
-    /// SIGHUP
+    /// SIGHUP.
     Hangup,
-    /// SIGUSR1
+    /// SIGUSR1.
     User1,
-    /// SIGPIPE
+    /// SIGPIPE.
     Pipe,
-    /// SIGSTOP
+    /// SIGSTOP.
     Stop,
-    /// SIGCONT
+    /// SIGCONT.
     Continue,
-    /// SIGKILL
+    /// SIGKILL.
     Kill,
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Signal::Interrupt => "SIGINT",
+            Signal::Terminate => "SIGTERM",
+            Signal::Hangup => "SIGHUP",
+            Signal::User1 => "SIGUSR1",
+            Signal::Pipe => "SIGPIPE",
+            Signal::Stop => "SIGSTOP",
+            Signal::Continue => "SIGCONT",
+            Signal::Kill => "SIGKILL",
+        })
+    }
 }
 
 #[cfg(unix)]
@@ -42,5 +57,5 @@ pub(super) fn send(pid: u32, signal: Signal) -> io::Result<()> {
 
 #[cfg(not(unix))]
 pub(super) fn send(_pid: u32, signal: Signal) -> io::Result<()> {
-    Err(io::Error::other(format!("{signal:?}: this system has no signals")))
+    Err(io::Error::other(format!("{signal}: this system has no signals")))
 }

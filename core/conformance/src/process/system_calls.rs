@@ -65,6 +65,11 @@ impl Trace {
         Ok(self.text_since(mark)?.lines().filter_map(call_of).collect())
     }
 
+    /// How many calls were made to fail.
+    pub fn injected(&self) -> Result<usize, NotPassed> {
+        Ok(self.text_since(0)?.matches("(INJECTED)").count())
+    }
+
     /// How often the server was stopped by SIGSTOP.
     pub(super) fn stops(&self) -> Result<usize, NotPassed> {
         Ok(self.text_since(0)?.matches("--- stopped by SIGSTOP ---").count())

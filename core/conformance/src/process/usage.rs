@@ -1,6 +1,5 @@
 //! What Linux counts about a process, from `/proc` (proc(5)).
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,39 +76,13 @@ pub(super) fn child_of(pid: u32) -> Option<u32> {
         .max()
 }
 
-/// The state that the TCP tables give a listening socket (TCP_LISTEN of the kernel's `tcp_states.h`).
-const LISTEN: &str = "0A";
-
-/// The ports of the listening TCP sockets among the process's descriptors.
-pub(super) fn listening_ports(pid: u32) -> Result<Vec<u16>, NotPassed> {
-    let mut sockets = HashSet::new();
-    for entry in entries(pid, "fd")? {
-        // A descriptor may be closed between the listing and the look.
-        let Ok(target) = fs::read_link(entry) else { continue };
-        let target = target.to_string_lossy().into_owned();
-        if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
-            sockets.insert(inode.to_string());
-        }
-    }
-    let mut ports = Vec::new();
-    for table in ["net/tcp", "net/tcp6"] {
-        // Without IPv6 there is no table for it.
-        let Ok(text) = read(pid, table) else { continue };
-        for line in text.lines().skip(1) {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..] else { continue };
-            if state == LISTEN && sockets.contains(inode) {
-                let port = local.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok());
-                ports.extend(port);
-            }
-        }
-    }
-    ports.sort_unstable();
-    Ok(ports)
-}
-
 /// O_CLOEXEC in the octal `flags` of fdinfo, on every architecture but alpha, parisc and sparc.
 const CLOSE_ON_EXEC: u64 = 0o2_000_000;
+
+/// The same for this process: what a make or a CI runner left open reaches every child.
+pub fn inherited_by_this_process() -> Result<Vec<String>, NotPassed> {
+    inherited_descriptors(std::process::id())
+}
 
 pub(super) fn inherited_descriptors(pid: u32) -> Result<Vec<String>, NotPassed> {
     let mut inherited = Vec::new();
@@ -126,12 +99,12 @@ pub(super) fn inherited_descriptors(pid: u32) -> Result<Vec<String>, NotPassed> 
     Ok(inherited)
 }
 
-fn entries(pid: u32, folder: &str) -> Result<Vec<PathBuf>, NotPassed> {
+pub(super) fn entries(pid: u32, folder: &str) -> Result<Vec<PathBuf>, NotPassed> {
     let listing = fs::read_dir(format!("/proc/{pid}/{folder}")).map_err(|error| missing(pid, folder, &error))?;
     Ok(listing.filter_map(|entry| Some(entry.ok()?.path())).collect())
 }
 
-fn read(pid: u32, file: &str) -> Result<String, NotPassed> {
+pub(super) fn read(pid: u32, file: &str) -> Result<String, NotPassed> {
     fs::read_to_string(format!("/proc/{pid}/{file}")).map_err(|error| missing(pid, file, &error))
 }
 
@@ -167,21 +140,17 @@ fn ticks(stat: &str) -> Duration {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
 
     #[test]
     fn a_process_sees_itself() {
         let me = std::process::id();
         let before = Usage::of(me).unwrap();
         assert!(before.threads >= 1 && before.descriptors >= 3 && before.rss_bytes > 100_000, "{before:?}");
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         for _ in 0..10 {
             std::thread::sleep(Duration::from_millis(2));
         }
         let used = Usage::of(me).unwrap().since(before);
         assert!(used.wakeups >= 10, "{used:?}");
-        let port = listener.local_addr().unwrap().port();
-        assert!(listening_ports(me).unwrap().contains(&port));
         assert!(!all_stopped(me).unwrap());
     }
 

@@ -1,0 +1,263 @@
+//! System calls that fail: `strace` makes them, since no kernel can be asked to.
+//!
+//! Servers use different calls for the same thing, so a fault goes into each that could be it; a case in which the server made
+//! none of them is skipped loudly.
+
+use std::time::{Duration, Instant};
+
+use super::watch::{answers, at_rest, descriptors_are_back, ends_with_report, quiet, wait_until, works};
+use crate::process::{Launch, Server, Signal, Usage};
+use crate::{Case, Client, Context, DEADLINE, Needs, NotPassed, Outcome, Pace, ensure};
+
+const fn case(name: &'static str, rule: &'static str, run: fn(&Context) -> Outcome) -> Case {
+    Case { name, rule, needs: Needs::Spawn, pace: Pace::Alone, run }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    case(
+        "faults::accept_loses_one_connection",
+        "rule 10: ECONNABORTED, EPROTO and the pending network errors drop one connection, never the listener",
+        accept_loses_one_connection,
+    ),
+    case(
+        "faults::accept_has_no_room_for_a_while",
+        "rule 10: EMFILE, ENFILE, ENOBUFS, ENOMEM: tried again when a connection closes and every second",
+        accept_has_no_room_for_a_while,
+    ),
+    case(
+        "faults::accept_never_has_room",
+        "rule 10: out of descriptors or buffers: no spin, no flood of messages, old clients are served",
+        accept_never_has_room,
+    ),
+    case(
+        "faults::an_interrupted_wait_is_no_error",
+        "rule 7: no stall; rule 8: timers act",
+        an_interrupted_wait_is_no_error,
+    ),
+    case(
+        "faults::interrupted_transfers_are_repeated",
+        "rule 2: replies are whole",
+        interrupted_transfers_are_repeated,
+    ),
+    case(
+        "faults::a_failed_transfer_ends_one_connection",
+        "rule 4: an error says that the peer is gone: that connection ends, no other",
+        a_failed_transfer_ends_one_connection,
+    ),
+    case(
+        "faults::a_connection_that_cannot_be_registered_is_dropped",
+        "rule 10: what fails for one connection drops that one, never the listener",
+        a_connection_that_cannot_be_registered_is_dropped,
+    ),
+];
+
+const ACCEPT: &[&str] = &["accept", "accept4"];
+const WAIT: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
+const RECEIVE: &[&str] = &["recvfrom", "recvmsg"];
+const SEND: &[&str] = &["sendto", "sendmsg"];
+
+/// Fails when no call was made to fail: then the case has shown nothing.
+fn something_failed(server: &Server) -> Outcome {
+    if server.trace()?.injected()? == 0 {
+        return Err(NotPassed::skipped_loudly("the server made none of the system calls that were to fail"));
+    }
+    Ok(())
+}
+
+/// After its faults the server is as good as new.
+fn is_whole(server: &mut Server, before: Usage) -> Outcome {
+    server.ensure_alive()?;
+    works(server.address())?;
+    descriptors_are_back(server, before)?;
+    quiet(server, Duration::from_millis(500), 1, "after the faults")?;
+    something_failed(server)
+}
+
+fn accept_loses_one_connection(context: &Context) -> Outcome {
+    for error in [
+        "ECONNABORTED",
+        "EPROTO",
+        "ENETDOWN",
+        "ENOPROTOOPT",
+        "EHOSTDOWN",
+        "ENONET",
+        "EHOSTUNREACH",
+        "EOPNOTSUPP",
+        "ENETUNREACH",
+        "EPERM",
+        "EINTR",
+    ] {
+        let place = |what: NotPassed| what.within(format!("every second accept fails with {error}"));
+        let launch = context.launch(&[])?.inject(ACCEPT, &format!("error={error}:when=2+2"))?;
+        let mut server = launch.start()?;
+        let before = at_rest(&server)?;
+        for _ in 0..3 {
+            works(server.address()).map_err(place)?;
+        }
+        let mut clients = (0..5).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+        for client in &mut clients {
+            client.expect(crate::GREETING).map_err(place)?;
+            answers(client, 1).map_err(place)?;
+        }
+        drop(clients);
+        is_whole(&mut server, before).map_err(place)?;
+    }
+    Ok(())
+}
+
+fn accept_has_no_room_for_a_while(context: &Context) -> Outcome {
+    for error in ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"] {
+        let place = |what: NotPassed| what.within(format!("the second to the fourth accept fail with {error}"));
+        let launch = context.launch(&[])?.inject(ACCEPT, &format!("error={error}:when=2..4"))?;
+        let mut server = launch.start()?;
+        let before = at_rest(&server)?;
+        for _ in 0..3 {
+            works(server.address()).map_err(place)?;
+        }
+        is_whole(&mut server, before).map_err(place)?;
+    }
+    Ok(())
+}
+
+fn accept_never_has_room(context: &Context) -> Outcome {
+    const TIME: Duration = Duration::from_secs(3);
+    /// Once a second, and once more for each connection that closed.
+    const ACCEPTS: usize = 8;
+    for error in ["EMFILE", "ENOMEM"] {
+        let place = |what: NotPassed| what.within(format!("each accept from the third on fails with {error}"));
+        let launch = context.launch(&[])?.inject(ACCEPT, &format!("error={error}:when=3+"))?;
+        let mut server = launch.start()?;
+        let mut served = Client::greeted(server.address())?;
+        let waiting = (0..5).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+        let trace = server.trace()?;
+        wait_until("accept fails", || Ok(trace.injected()? > 0)).map_err(place)?;
+        let mark = trace.mark()?;
+        let start = Instant::now();
+        let mut number = 0;
+        while start.elapsed() < TIME {
+            number += 1;
+            answers(&mut served, number).map_err(place)?;
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let calls = trace.calls_since(mark)?;
+        let accepts = calls.iter().filter(|call| ACCEPT.contains(&call.name.as_str())).count();
+        ensure!(
+            accepts <= ACCEPTS,
+            "each accept fails with {error}, and the server tried {accepts} times in {TIME:?}; at most {ACCEPTS} are right"
+        );
+        let said = server.errors().lines().len();
+        ensure!(said <= 5, "each accept fails with {error}: {said} lines on standard error\n{}", server.said());
+        server.signal(Signal::Terminate)?;
+        served.expect_end().map_err(place)?;
+        drop((served, waiting));
+        ends_with_report(&mut server, DEADLINE).map_err(place)?;
+    }
+    Ok(())
+}
+
+fn an_interrupted_wait_is_no_error(context: &Context) -> Outcome {
+    const IDLE: Duration = Duration::from_secs(1);
+    let launch = context.launch(&["--idle-timeout", "1"])?.inject(WAIT, "error=EINTR:when=1+2")?;
+    let mut server = launch.start()?;
+    let start = Instant::now();
+    let mut silent = Client::greeted(server.address())?;
+    let mut client = Client::greeted(server.address())?;
+    for number in 1..=100 {
+        answers(&mut client, number)?;
+    }
+    silent.expect_gone(DEADLINE)?;
+    let took = start.elapsed();
+    ensure!(took >= IDLE, "every second wait was interrupted: an idle limit of {IDLE:?} fired after {took:?}");
+    client.expect_gone(DEADLINE)?;
+    works(server.address())?;
+    something_failed(&server)?;
+    server.signal(Signal::Terminate)?;
+    ends_with_report(&mut server, DEADLINE).map(|_| ())
+}
+
+/// How often a server that starts makes this call before it sleeps: read and write serve many purposes, and a fault is to hit
+/// a connection.
+fn at_the_start(context: &Context, call: &str) -> Result<usize, NotPassed> {
+    let server = context.launch(&[])?.traced(&[])?.start()?;
+    let trace = server.trace()?;
+    trace.mark()?;
+    Ok(trace.calls_since(0)?.iter().filter(|made| made.name == call).count())
+}
+
+fn interrupted_transfers_are_repeated(context: &Context) -> Outcome {
+    let reads = at_the_start(context, "read")? + 1;
+    let writes = at_the_start(context, "write")? + 1;
+    let launch = context
+        .launch(&[])?
+        .inject(RECEIVE, "error=EINTR:when=1+2")?
+        .inject(SEND, "error=EINTR:when=1+2")?
+        .inject(&["read"], &format!("error=EINTR:when={reads}+2"))?
+        .inject(&["write"], &format!("error=EINTR:when={writes}+2"))?;
+    let mut server = launch.start()?;
+    let before = at_rest(&server)?;
+    let mut client = Client::greeted(server.address())?;
+    for number in 1..=50 {
+        answers(&mut client, number)?;
+    }
+    let lines = b"abc\n".repeat(5000);
+    let replies: String = (51..=5050).map(|n| format!("{n}: abc\n")).collect();
+    client.exchange(&lines, replies.as_bytes())?;
+    client.half_close()?;
+    client.expect_end()?;
+    drop(client);
+    is_whole(&mut server, before)?;
+    server.signal(Signal::User1)?;
+    works(server.address())?;
+    server.signal(Signal::Terminate)?;
+    ends_with_report(&mut server, DEADLINE).map(|_| ())
+}
+
+fn a_failed_transfer_ends_one_connection(context: &Context) -> Outcome {
+    for (calls, error) in [(RECEIVE, "ECONNRESET"), (RECEIVE, "ETIMEDOUT"), (SEND, "ECONNRESET"), (SEND, "EPIPE")] {
+        let what = format!("the second to the fourth {} fail with {error}", calls.join(" or "));
+        let launch = context.launch(&[])?.inject(calls, &format!("error={error}:when=2..4"))?;
+        one_by_one(launch).map_err(|failed| failed.within(what))?;
+    }
+    Ok(())
+}
+
+/// One connection stays while others meet the faults, each with a line at a time, until one is served as if nothing had been.
+fn one_by_one(launch: Launch) -> Outcome {
+    let mut server = launch.start()?;
+    let before = at_rest(&server)?;
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let served = Client::greeted(server.address()).and_then(|mut client| {
+            answers(&mut client, 1)?;
+            answers(&mut client, 2)
+        });
+        server.ensure_alive()?;
+        if served.is_ok() && server.trace()?.injected()? > 0 {
+            break;
+        }
+        if Instant::now() > deadline {
+            something_failed(&server)?;
+            return served;
+        }
+    }
+    is_whole(&mut server, before)
+}
+
+fn a_connection_that_cannot_be_registered_is_dropped(context: &Context) -> Outcome {
+    let registered = at_the_start(context, "epoll_ctl")?;
+    for error in ["ENOMEM", "ENOSPC"] {
+        let place =
+            |what: NotPassed| what.within(format!("the first epoll_ctl for a connection fails with {error}"));
+        let when = format!("error={error}:when={}", registered + 1);
+        let mut server = context.launch(&[])?.inject(&["epoll_ctl"], &when)?.start()?;
+        let before = at_rest(&server)?;
+        let mut client = Client::connect(server.address())?;
+        // Whoever uses something else than epoll serves it.
+        if server.trace()?.injected()? > 0 || client.expect(crate::GREETING).is_err() {
+            client.expect_gone(DEADLINE).map_err(place)?;
+        }
+        drop(client);
+        is_whole(&mut server, before).map_err(place)?;
+    }
+    Ok(())
+}

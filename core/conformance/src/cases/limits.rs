@@ -1,0 +1,236 @@
+//! Limits: descriptors, a connection limit that was set, memory.
+
+use std::time::{Duration, Instant};
+
+use super::watch::{answers, at_rest, descriptors_are_back, ends_with_report, quiet, works};
+use crate::process::{Server, Signal};
+use crate::{Case, Client, Context, DEADLINE, GREETING, Needs, NotPassed, Outcome, Pace, ensure};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "limits::out_of_descriptors_is_no_spin",
+        rule: "rule 10: out of descriptors: no spin, no flood of messages, old clients are served, and the rest is accepted \
+               when a connection closes or a second later",
+        needs: Needs::Spawn,
+        pace: Pace::Alone,
+        run: out_of_descriptors_is_no_spin,
+    },
+    Case {
+        name: "limits::one_too_many_is_told",
+        rule: "rule 10: at a connection limit that was set a new client is told \"server full\" and closed",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: one_too_many_is_told,
+    },
+    Case {
+        name: "limits::a_crowd_is_refused_at_once",
+        rule: "rule 10: each refused client is told \"server full\", however many come at once; rule 5: it ends without a reset",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: a_crowd_is_refused_at_once,
+    },
+    Case {
+        name: "limits::refused_clients_that_stay_cost_nothing",
+        rule: "rule 10: at most 64 refused ones linger, then accepting pauses; rule 7: refused connections cost no CPU",
+        needs: Needs::Spawn,
+        pace: Pace::Alone,
+        run: refused_clients_that_stay_cost_nothing,
+    },
+    Case {
+        name: "limits::memory_does_not_follow_clients_that_do_not_read",
+        rule: "rule 3: memory stays bounded by the two buffers",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: memory_does_not_follow_clients_that_do_not_read,
+    },
+];
+
+const FULL: &[u8] = b"server full\n";
+
+/// Descriptors that the server may have: its own few and some for clients.
+const DESCRIPTORS: usize = 32;
+/// Clients that come: far more than fit.
+const CLIENTS: usize = 60;
+
+fn out_of_descriptors_is_no_spin(context: &Context) -> Outcome {
+    let limit = format!("--nofile={DESCRIPTORS}:{DESCRIPTORS}");
+    let server = context.launch(&[])?.under(&["prlimit", &limit, "--"])?.start()?;
+    let before = at_rest(&server)?;
+    let mut clients = (0..CLIENTS).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+    let served = served_of(&mut clients)?;
+    ensure!(
+        (4..DESCRIPTORS).contains(&served),
+        "{served} of {CLIENTS} clients were greeted with {DESCRIPTORS} descriptors\n{}",
+        server.said()
+    );
+    // A second look each second, and one wake-up more for whatever woke it last.
+    quiet(&server, Duration::from_secs(3), 8, "out of descriptors, with clients in the queue")?;
+    for client in &mut clients[..served] {
+        answers(client, 1)?;
+    }
+    let said = server.errors().lines().len();
+    ensure!(said <= 5, "{said} lines on standard error in about 5 s without descriptors\n{}", server.said());
+
+    let leaving = served / 2;
+    let mut waiting = clients.split_off(served);
+    let start = Instant::now();
+    clients.truncate(served - leaving);
+    for client in &mut waiting[..leaving] {
+        client.expect(GREETING)?;
+    }
+    // "Within about a second", and a lot for a busy machine.
+    let took = start.elapsed();
+    ensure!(
+        took < Duration::from_secs(6),
+        "{leaving} clients left, and it took {took:?} until as many were accepted"
+    );
+    for client in &mut clients {
+        answers(client, 2)?;
+    }
+    drop((clients, waiting));
+    works(server.address())?;
+    descriptors_are_back(&server, before)
+}
+
+/// How many of the clients, the first ones, are greeted before greetings stop coming: the queue keeps their order.
+fn served_of(clients: &mut [Client]) -> Result<usize, NotPassed> {
+    /// Longer than the second after which accepting is tried again.
+    const NO_MORE: Duration = Duration::from_millis(1500);
+    for (n, client) in clients.iter_mut().enumerate() {
+        if n > 0 && client.expect_silence(NO_MORE).is_ok() {
+            return Ok(n);
+        }
+        // After a failed silence the greeting has come already, whole: it is one segment.
+        if n == 0 {
+            client.expect(GREETING)?;
+        } else if client.came_bytes() != GREETING.len() {
+            return Err(client.failed("expected the greeting or nothing"));
+        }
+    }
+    Ok(clients.len())
+}
+
+fn full_server(context: &Context, limit: usize) -> Result<(Server, Vec<Client>), NotPassed> {
+    let server = context.spawn(&["--max-connections", &limit.to_string()])?;
+    let clients = (0..limit).map(|_| Client::greeted(server.address())).collect::<Result<Vec<_>, _>>()?;
+    Ok((server, clients))
+}
+
+fn is_refused(mut client: Client) -> Outcome {
+    client.expect(FULL)?;
+    client.expect_end()
+}
+
+fn one_too_many_is_told(context: &Context) -> Outcome {
+    let (mut server, mut clients) = full_server(context, 4)?;
+    for _ in 0..3 {
+        is_refused(Client::connect(server.address())?)?;
+    }
+    for client in &mut clients {
+        answers(client, 1)?;
+    }
+    for round in 0..3 {
+        let mut leaving = clients.remove(0);
+        leaving.send(b"quit\n")?;
+        leaving.expect(b"bye\n")?;
+        leaving.expect_end()?;
+        drop(leaving);
+        clients.push(gets_in(&server)?);
+        is_refused(Client::connect(server.address())?)
+            .map_err(|error| error.within(format!("after place {round} was taken again")))?;
+    }
+    drop(clients);
+    server.signal(Signal::Terminate)?;
+    let (served, peak) = ends_with_report(&mut server, DEADLINE)?;
+    ensure!(
+        (served, peak) == (7, 4),
+        "seven clients were served, four at a time, others refused; the report says {served} and {peak}"
+    );
+    Ok(())
+}
+
+/// Tries until there is a place: the server may hear of the leaving client a moment after that has closed.
+fn gets_in(server: &Server) -> Result<Client, NotPassed> {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let mut client = Client::connect(server.address())?;
+        // Both begin with another letter: one byte tells.
+        let first = client.expect(&GREETING[..1]);
+        if first.is_ok() {
+            client.expect(&GREETING[1..])?;
+            return Ok(client);
+        }
+        ensure!(Instant::now() < deadline, "a client left, and none gets its place for {DEADLINE:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn a_crowd_is_refused_at_once(context: &Context) -> Outcome {
+    const CROWD: usize = 200;
+    let (server, mut clients) = full_server(context, 1)?;
+    let before = at_rest(&server)?;
+    server.freeze()?;
+    let mut crowd = Vec::new();
+    for n in 0..CROWD {
+        let mut client = Client::connect(server.address())?;
+        // Unread input must not turn the refusal into a reset.
+        if n % 2 == 0 {
+            client.send(b"a\nquit\n")?;
+        }
+        crowd.push(client);
+    }
+    server.thaw()?;
+    for client in crowd {
+        is_refused(client)?;
+    }
+    answers(&mut clients[0], 1)?;
+    descriptors_are_back(&server, before)
+}
+
+fn refused_clients_that_stay_cost_nothing(context: &Context) -> Outcome {
+    const CROWD: usize = 100;
+    let (server, mut clients) = full_server(context, 1)?;
+    let before = at_rest(&server)?;
+    let mut crowd = (0..CROWD).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+    crowd[0].expect(FULL)?;
+    // Lingering ends by itself within two seconds: a wake-up for each connection that is closed, or one for all of them,
+    // and one each time that accepting goes on.
+    quiet(&server, Duration::from_secs(3), 2 * CROWD as u64, "with refused clients that do not leave")?;
+    answers(&mut clients[0], 1)?;
+    for client in &mut crowd[1..] {
+        client.expect(FULL)?;
+    }
+    for client in &mut crowd {
+        client.expect_end()?;
+    }
+    descriptors_are_back(&server, before)?;
+    quiet(&server, Duration::from_secs(1), 1, "after the refused clients were given up")
+}
+
+fn memory_does_not_follow_clients_that_do_not_read(context: &Context) -> Outcome {
+    const CLIENTS: u64 = 10;
+    /// Far above two buffers and a thread's stack, far below what such a client sends when nothing stops it.
+    const BYTES_A_CLIENT: u64 = 1 << 20;
+    /// What the kernel's own buffers may take at both ends before the client must wait.
+    const KERNEL_BYTES: usize = 64 << 20;
+    let server = context.spawn(&[])?;
+    works(server.address())?;
+    let before = at_rest(&server)?;
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = Client::connect_small(server.address(), 4096)?;
+        client.flood(b"abc\n", Duration::from_millis(200), KERNEL_BYTES)?;
+        clients.push(client);
+    }
+    let after = server.usage()?;
+    let grown = after.rss_bytes.saturating_sub(before.rss_bytes);
+    ensure!(
+        grown < CLIENTS * BYTES_A_CLIENT,
+        "{CLIENTS} clients that send and do not read: the server grew by {grown} bytes"
+    );
+    for client in &mut clients {
+        // They are held back, not cut off.
+        client.expect(b"ready\n1: abc\n2: abc\n")?;
+    }
+    Ok(())
+}
