@@ -1,1 +1,36 @@
-//! Not written yet.
+//! Load for line servers, with every reply checked byte for byte.
+//!
+//! The library is what the three programs share; each kind of load is one module with one function that
+//! takes what to do and gives a report:
+//!
+//! | module | question |
+//! |---|---|
+//! | [`steady`] | what does a reply cost, how long does it take? |
+//! | [`hold`] | what does an idle connection cost, and is each of very many served? |
+//! | [`churn`] | what does a short connection cost from connect to end? |
+//! | [`quiet`] | how long does a quiet client wait beside flooding ones? |
+//!
+//! All of them run one epoll loop in the calling thread, are bounded in time, and end with a [`Failure`] at the
+//! first wrong byte: a figure from a server that answers wrongly is worth nothing.
+//!
+//! [`Failure`]: failure::Failure
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+pub mod churn;
+pub mod dialer;
+pub mod failure;
+pub mod hold;
+pub mod latency;
+pub mod lines;
+pub mod link;
+pub mod opening;
+pub mod poller;
+pub mod process;
+pub mod progress;
+pub mod quiet;
+pub mod replies;
+pub mod script;
+pub mod steady;
+pub mod system;
+pub mod target;

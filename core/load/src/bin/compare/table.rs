@@ -1,0 +1,181 @@
+//! The table, in Markdown and JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::measure::{Measured, Rounds};
+use crate::rows::{Goal, Row};
+
+/// A row and what came of it.
+#[derive(Debug)]
+pub struct Line {
+    /// The row.
+    pub row: Row,
+    /// What was found.
+    pub found: Found,
+}
+
+/// What came of a row.
+#[derive(Debug)]
+pub enum Found {
+    /// Its figures.
+    Measured(Measured),
+    /// Why nothing was tried.
+    NotRun(String),
+    /// What went wrong.
+    Failed(String),
+}
+
+/// The table as Markdown.
+pub fn markdown(lines: &[Line], rounds: Rounds) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{}\n", how(rounds));
+    text.push_str("| case | what | figure | subject | reference | result (spread) | to reach | |\n");
+    text.push_str("|---|---|---|---|---|---|---|---|\n");
+    for Line { row, found } in lines {
+        let load = row.subject.load;
+        let goal = match row.goal {
+            Goal::RatioAtMost(bound) => format!("≤ {bound:.2} × {}", reference_name(row)),
+            Goal::RatioAtLeast(bound) => format!("≥ {bound:.2} × {}", reference_name(row)),
+            Goal::AtMost(bound) => format!("≤ {bound}"),
+        };
+        let _ = write!(text, "| {} | {} | {} |", row.name, row.what, load.unit());
+        let _ = match found {
+            Found::Measured(found) => {
+                let places = load.places();
+                let reference = found.reference_median.map_or("–".into(), |value| format!("{value:.places$}"));
+                let places_of_result = if row.reference.is_some() { 3 } else { places };
+                let (least, most) = found.spread;
+                write!(
+                    text,
+                    " {:.places$} | {reference} | {:.3$} ({least:.3$}–{most:.3$}) | {goal} | {} |",
+                    found.subject_median,
+                    found.value,
+                    verdict(row, found),
+                    places_of_result,
+                )
+            }
+            Found::NotRun(why) => write!(text, " – | – | – | {goal} | not run: {why} |"),
+            Found::Failed(why) => write!(text, " – | – | – | {goal} | failed: {} |", cell(why)),
+        };
+        text.push('\n');
+    }
+    text
+}
+
+/// The table as JSON.
+pub fn json(lines: &[Line], rounds: Rounds) -> Value {
+    let rows: Vec<Value> = lines
+        .iter()
+        .map(|Line { row, found }| {
+            let (measured, not_run, failed) = match found {
+                Found::Measured(measured) => (Some(measured), None, None),
+                Found::NotRun(why) => (None, Some(why), None),
+                Found::Failed(why) => (None, None, Some(why)),
+            };
+            json!({
+                "case": row.name,
+                "what": row.what,
+                "figure": row.subject.load.unit(),
+                "reference_role": row.reference.map(|side| side.role.name()),
+                "goal": match row.goal {
+                    Goal::RatioAtMost(_) => "ratio at most",
+                    Goal::RatioAtLeast(_) => "ratio at least",
+                    Goal::AtMost(_) => "at most",
+                },
+                "bound": row.goal.bound(),
+                "measured": measured,
+                "not_run": not_run,
+                "failed": failed,
+            })
+        })
+        .collect();
+    json!({
+        "rounds": rounds.count,
+        "seconds_per_round": rounds.time.as_secs_f64(),
+        "server_processor": rounds.cpus.server,
+        "load_processor": rounds.cpus.load,
+        "rows": rows,
+    })
+}
+
+/// Text that a cell can hold: wrong replies, which a failure shows, may have any bytes.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn reference_name(row: &Row) -> &'static str {
+    row.reference.map_or("", |side| side.role.name())
+}
+
+fn verdict(row: &Row, found: &Measured) -> String {
+    if found.reached {
+        return "reached".into();
+    }
+    let missed = (found.value - row.goal.bound()).abs();
+    let places = if row.reference.is_some() { 3 } else { row.subject.load.places() };
+    format!("short by {missed:.places$}")
+}
+
+fn how(rounds: Rounds) -> String {
+    let Rounds { count, time, cpus } = rounds;
+    let place = if cpus.server == cpus.load {
+        format!("server and load share processor {}", cpus.server)
+    } else {
+        format!("server on processor {}, load on processor {}", cpus.server, cpus.load)
+    };
+    format!("Medians of {count} alternating rounds of {:.1} s; {place}.", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpus::Cpus;
+    use crate::rows::ROWS;
+    use std::time::Duration;
+
+    fn lines() -> Vec<Line> {
+        let measured = Measured {
+            subject: vec![110.0],
+            reference: vec![100.0],
+            subject_median: 110.0,
+            reference_median: Some(100.0),
+            value: 1.1,
+            spread: (1.05, 1.2),
+            reached: false,
+        };
+        vec![
+            Line { row: ROWS[0], found: Found::Measured(measured) },
+            Line { row: ROWS[1], found: Found::NotRun("no command".into()) },
+            Line { row: ROWS[2], found: Found::Failed("came a|b".into()) },
+        ]
+    }
+
+    const ROUNDS: Rounds = Rounds { count: 1, time: Duration::from_secs(1), cpus: Cpus { server: 0, load: 1 } };
+
+    #[test]
+    fn markdown_shows_goal_result_and_what_was_not_run() {
+        let text = markdown(&lines(), ROUNDS);
+        assert!(
+            text.contains("| 110.0 | 100.0 | 1.100 (1.050–1.200) | ≤ 1.03 × yardstick | short by 0.070 |"),
+            "{text}"
+        );
+        assert!(text.contains("not run: no command"), "{text}");
+        assert!(text.contains(r"failed: came a\|b"), "{text}");
+        let pipes = |line: &str| line.matches('|').count() - line.matches(r"\|").count();
+        let table: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(table.len(), 5);
+        assert!(table.iter().all(|line| pipes(line) == pipes(table[0])), "{text}");
+    }
+
+    #[test]
+    fn json_has_every_round() {
+        let value = json(&lines(), ROUNDS);
+        assert_eq!(value["rows"][0]["measured"]["subject"], json!([110.0]));
+        assert_eq!(value["rows"][0]["bound"], json!(1.03));
+        assert_eq!(value["rows"][1]["not_run"], json!("no command"));
+        assert_eq!(value["rows"][2]["failed"], json!("came a|b"));
+    }
+}
