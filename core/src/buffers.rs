@@ -162,28 +162,35 @@ impl<const N: usize> Input<N> {
 
     #[inline]
     pub fn consume(&mut self, n: usize) {
+        let n = n.min(self.window.len());
         self.window.consume(n);
-        self.searched = 0;
+        self.searched = self.searched.saturating_sub(n as u32);
     }
 
     /// The number of bytes before the next `end_of_line`, if there is one.
+    #[inline]
+    pub fn find(&mut self, end_of_line: u8) -> Option<usize> {
+        self.find_behind(0, end_of_line)
+    }
+
+    /// The number of bytes before the next `end_of_line` behind the first `skip` bytes, if there is one.
     ///
     /// A byte that was searched once is not searched again: after a miss the search goes on behind it, and a
     /// line that was found and had to wait is found again at once.
     #[inline]
-    pub fn find(&mut self, end_of_line: u8) -> Option<usize> {
-        let searched = self.searched as usize;
-        let found = memchr::memchr(end_of_line, self.filled().get(searched..).unwrap_or(&[]));
-        match found {
-            Some(at) => {
-                self.searched = (searched + at) as u32;
-                Some(searched + at)
-            }
-            None => {
-                self.searched = self.window.len() as u32;
-                None
-            }
-        }
+    pub fn find_behind(&mut self, skip: usize, end_of_line: u8) -> Option<usize> {
+        let from = skip.max(self.searched as usize);
+        let rest = self.filled().get(from..).unwrap_or(&[]);
+        let found = if rest.is_empty() { None } else { memchr::memchr(end_of_line, rest) };
+        let searched = from + found.unwrap_or(rest.len());
+        self.searched = searched as u32;
+        found.map(|_| searched.saturating_sub(skip))
+    }
+
+    /// The `n` bytes behind the first `skip`.
+    #[inline]
+    pub fn behind(&self, skip: usize, n: usize) -> &[u8] {
+        self.filled().get(skip..).and_then(|rest| rest.get(..n)).unwrap_or(&[])
     }
 
     pub fn clear(&mut self) {

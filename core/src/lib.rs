@@ -27,7 +27,7 @@ mod token;
 mod wants;
 
 pub use buffers::{BUFFER_BYTES, Buffers};
-pub use connection::{Connection, Limit};
+pub use connection::{Connection, Deadlines};
 pub use counts::Counts;
 pub use drive::{Io, Readiness, Transport, Turn, drive};
 pub use limits::{IDLE_MS, LINGER_MS, Limits};

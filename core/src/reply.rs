@@ -49,14 +49,19 @@ impl Reply<'_> {
     #[must_use = "nothing was written if there was no room"]
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        match self.free.get_mut(self.written..).and_then(|free| free.get_mut(..bytes.len())) {
-            Some(space) => {
-                space.copy_from_slice(bytes);
-                self.written += bytes.len();
-                Ok(())
-            }
-            None => Err(NoRoom),
-        }
+        self.claim(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Room for exactly `n` bytes, which count as written: for a reply that is put together in place.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when they do not fit; then nothing counts as written.
+    #[inline]
+    pub fn claim(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let space = self.free.get_mut(self.written..).and_then(|free| free.get_mut(..n)).ok_or(NoRoom)?;
+        self.written += n;
+        Ok(space)
     }
 
     /// Writes as many of the first of `bytes` as fit and returns their number.

@@ -14,7 +14,7 @@ impl Time {
     }
 
     /// The end of time: a deadline that never comes.
-    pub(crate) const NEVER: Self = Self(u64::MAX);
+    pub const NEVER: Self = Self(u64::MAX);
 
     /// Milliseconds since the origin.
     pub const fn as_ms(self) -> u64 {

@@ -13,7 +13,7 @@ mod sys;
 use core::borrow::BorrowMut;
 
 use evserver_core::{
-    Accept, Action, Buffers, Client, Connection, Counts, Host, Interest, Io, Late, Limit, Limits, LineEnd, Next,
+    Accept, Action, Buffers, Client, Connection, Counts, Deadlines, Host, Interest, Io, Late, Limits, LineEnd, Next,
     NoRoom, NumberedEcho, Protocol, Readiness, Reply, Server, Settings, Slot, Ticket, Time, Token, Transport, Turn,
     Wants, drive,
 };
@@ -58,7 +58,7 @@ export! {
     gate_protocol(connection: &Echo) -> Option<&NumberedEcho> { connection.protocol() }
     gate_set_token(connection: &mut Echo, token: Token) { connection.set_token(token) }
     gate_deadline(connection: &Echo) -> Option<Time> { connection.deadline() }
-    gate_deadline_of(connection: &Echo, limit: Limit) -> Option<Time> { connection.deadline_of(limit) }
+    gate_deadlines(connection: &Echo) -> Deadlines { connection.deadlines() }
     gate_handle_timeout(connection: &mut Echo, now: Time) { connection.handle_timeout(now) }
     gate_restamp(connection: &mut Echo, began: Time, ended: Time) { connection.restamp(began, ended) }
 

@@ -28,7 +28,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 self.tell_timer(now)
             } else {
                 match step {
-                    Step::Line => self.answer_line(now),
+                    Step::Line => self.answer_lines(now),
                     Step::RestOfLine => self.drop_rest_of_line(),
                     Step::Body(left) => self.answer_body(left, now),
                     Step::Skip(left) => self.skip(left),
@@ -56,44 +56,66 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
     }
 
-    /// Hands over the next line, if there is a whole one and room for its reply.
-    #[inline]
-    fn answer_line(&mut self, now: Time) -> Flow {
+    /// Hands over whole lines for as long as there is room for their replies.
+    ///
+    /// One reply is lent for all of them: this loop is what a busy server does.
+    fn answer_lines(&mut self, now: Time) -> Flow {
         let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
         let Buffers { input, output } = buffers.borrow_mut();
-        let Some(end) = input.find(P::LINE_END.last_byte()) else {
-            return self.no_line();
+        let was_empty = output.is_empty();
+        let mut reply = Reply { free: output.space(), written: 0, aside: &mut self.aside };
+        let mut taken = 0;
+        let stop = loop {
+            let Some(end) = input.find_behind(taken, P::LINE_END.last_byte()) else { break Stop::NoLine };
+            let bytes = input.behind(taken, end);
+            let line = match (P::LINE_END, bytes) {
+                (LineEnd::Newline | LineEnd::CrLf, [line @ .., b'\r']) => line,
+                (LineEnd::CrLf, _) => break Stop::Poisoned(end),
+                (LineEnd::Newline | LineEnd::Byte(_), line) => line,
+            };
+            let empty = was_empty && reply.written == 0;
+            if !empty && (self.again || reply.room() < protocol.room(line.len())) {
+                break Stop::NoRoom;
+            }
+            let before = (reply.written, reply.aside.ticket);
+            let next = protocol.line(line, &mut reply);
+            if next != Next::Line {
+                let told = Told { written: reply.written - before.0, was_empty: empty, ticket: before.1 };
+                break Stop::Said(next, end, told);
+            }
+            taken += end + 1;
+            self.again = false;
         };
-        let bytes = input.filled().get(..end).unwrap_or(&[]);
-        let line = match (P::LINE_END, bytes) {
-            (LineEnd::Newline | LineEnd::CrLf, [line @ .., b'\r']) => line,
-            (LineEnd::CrLf, _) => {
+        let written = reply.written;
+        output.fill(written);
+        input.consume(taken);
+        if taken > 0 {
+            self.line_began = Time::NEVER;
+        }
+        match stop {
+            Stop::NoRoom => {
+                self.set_timer(now);
+                Flow::Stop
+            }
+            Stop::NoLine => {
+                self.set_timer(now);
+                self.no_line()
+            }
+            Stop::Poisoned(end) => {
                 input.consume(end + 1);
+                self.set_timer(now);
                 self.drop_line = true;
                 self.state.step(Step::BareNewline);
-                return Flow::Go;
+                Flow::Go
             }
-            (LineEnd::Newline | LineEnd::Byte(_), line) => line,
-        };
-        let was_empty = output.is_empty();
-        if !was_empty && (self.again || output.room() < protocol.room(line.len())) {
-            return Flow::Stop;
+            Stop::Said(next, end, told) => {
+                if next != Next::More {
+                    input.consume(end + 1);
+                    self.line_began = Time::NEVER;
+                }
+                self.follow(next, told, now)
+            }
         }
-        let ticket = self.aside.ticket;
-        let (next, written) = call(output, &mut self.aside, |reply| protocol.line(line, reply));
-        if next == Next::Line {
-            // The common case, short: the line is done and another may follow.
-            input.consume(end + 1);
-            self.line_began = Time::NEVER;
-            self.again = false;
-            self.set_timer(now);
-            return Flow::Go;
-        }
-        if next != Next::More {
-            input.consume(end + 1);
-            self.line_began = Time::NEVER;
-        }
-        self.follow(next, Told { written, was_empty, ticket }, now)
     }
 
     /// There is no whole line in the input.
@@ -318,6 +340,18 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         self.state.close(reason);
         Flow::Stop
     }
+}
+
+/// Why no further line is handed over.
+enum Stop {
+    /// There is none.
+    NoLine,
+    /// There is none yet for its reply.
+    NoRoom,
+    /// The next one, of so many bytes, has a newline without its CR.
+    Poisoned(usize),
+    /// The protocol said so for the line of so many bytes.
+    Said(Next, usize, Told),
 }
 
 /// What was seen around one call of the protocol.

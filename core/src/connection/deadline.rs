@@ -8,51 +8,74 @@ use crate::protocol::Protocol;
 use crate::reason::CloseReason;
 use crate::time::Time;
 
-/// A kind of deadline.
+/// When each kind of deadline is due; [`Time::NEVER`] where none is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub struct Deadlines {
     /// Nothing moved for too long.
-    Idle,
+    pub idle: Time,
     /// The peer's end did not come after ours.
-    Linger,
+    pub linger: Time,
     /// A line is not complete.
-    Line,
+    pub line: Time,
     /// An answer did not come.
-    Ticket,
+    pub ticket: Time,
     /// The protocol's own timer.
-    Timer,
+    pub timer: Time,
 }
 
-impl Limit {
-    /// All kinds; at one moment, the one named first acts first.
-    const ALL: [Self; 5] = [Self::Linger, Self::Ticket, Self::Timer, Self::Line, Self::Idle];
+impl Deadlines {
+    /// None is running.
+    pub const NONE: Self =
+        Self { idle: Time::NEVER, linger: Time::NEVER, line: Time::NEVER, ticket: Time::NEVER, timer: Time::NEVER };
+
+    /// The earliest of them.
+    #[inline]
+    pub fn earliest(&self) -> Time {
+        let Self { idle, linger, line, ticket, timer } = *self;
+        idle.min(linger).min(line).min(ticket).min(timer)
+    }
 }
 
 impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        self.next_limit().map(|(deadline, _)| deadline)
+        let earliest = self.deadlines().earliest();
+        (earliest != Time::NEVER).then_some(earliest)
     }
 
-    /// When one kind of deadline is due, if it is running.
-    pub fn deadline_of(&self, limit: Limit) -> Option<Time> {
+    /// When each kind of deadline is due.
+    #[inline]
+    pub fn deadlines(&self) -> Deadlines {
+        let mut due = Deadlines::NONE;
         let pending = !self.transmit().is_empty();
-        let deadline = match (limit, self.state) {
-            // While the answer comes from elsewhere the peer is not the one that idles.
-            (Limit::Idle, State::Open(Step::Later(..))) if !pending => Time::NEVER,
-            (Limit::Idle, State::Open(_) | State::Flushing(_)) if self.limits.idle_ms != 0 => {
-                self.moved.after(self.limits.idle_ms)
+        match self.state {
+            State::Open(step) => {
+                match step {
+                    Step::Later(_, until) => due.ticket = until,
+                    // A peer that is not being read cannot complete its line.
+                    Step::Line | Step::RestOfLine if self.limits.line_ms != 0 && !pending => {
+                        due.line = self.line_began.after(self.limits.line_ms);
+                    }
+                    _ => {}
+                }
+                // While the answer comes from elsewhere the peer is not the one that idles.
+                if pending || !matches!(step, Step::Later(..)) {
+                    due.idle = self.idle_deadline();
+                }
+                if !self.timer_fired {
+                    due.timer = self.timer_due;
+                }
             }
-            (Limit::Linger, State::Lingering(_, until)) => until,
-            // A peer that is not being read cannot complete its line.
-            (Limit::Line, State::Open(Step::Line | Step::RestOfLine)) if self.limits.line_ms != 0 && !pending => {
-                self.line_began.after(self.limits.line_ms)
-            }
-            (Limit::Ticket, State::Open(Step::Later(_, until))) => until,
-            (Limit::Timer, State::Open(_)) if !self.timer_fired => self.timer_due,
-            (Limit::Idle | Limit::Linger | Limit::Line | Limit::Ticket | Limit::Timer, _) => Time::NEVER,
-        };
-        (deadline != Time::NEVER).then_some(deadline)
+            State::Flushing(_) => due.idle = self.idle_deadline(),
+            State::Lingering(_, until) => due.linger = until,
+            State::Closed(_) => {}
+        }
+        due
+    }
+
+    #[inline]
+    fn idle_deadline(&self) -> Time {
+        if self.limits.idle_ms == 0 { Time::NEVER } else { self.moved.after(self.limits.idle_ms) }
     }
 
     /// Acts on every deadline that is due; harmless when none is.
@@ -60,37 +83,26 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// A driver gives a connection whose deadline is due one attempt to receive first (rule 8): the process may
     /// have been stopped, and what arrived in time is served.
     pub fn handle_timeout(&mut self, now: Time) {
-        while let Some((deadline, limit)) = self.next_limit() {
-            if now < deadline {
+        loop {
+            let due = self.deadlines();
+            if now < due.earliest() || due == Deadlines::NONE {
                 return;
             }
-            match limit {
-                Limit::Linger => self.finish(CloseReason::PeerEnd),
-                Limit::Idle => self.finish(CloseReason::IdleTimeout),
-                Limit::Line => self.finish(CloseReason::LineTimeout),
-                Limit::Ticket => {
-                    self.state.step(Step::Expired);
-                    self.moved = now;
-                    self.answer(now);
-                }
-                Limit::Timer => {
-                    self.timer_fired = true;
-                    self.answer(now);
-                }
+            if due.linger <= now {
+                self.finish(CloseReason::PeerEnd);
+            } else if due.ticket <= now {
+                self.state.step(Step::Expired);
+                self.moved = now;
+                self.answer(now);
+            } else if due.timer <= now {
+                self.timer_fired = true;
+                self.answer(now);
+            } else if due.line <= now {
+                self.finish(CloseReason::LineTimeout);
+            } else {
+                self.finish(CloseReason::IdleTimeout);
             }
         }
-    }
-
-    fn next_limit(&self) -> Option<(Time, Limit)> {
-        let mut next = None;
-        for limit in Limit::ALL {
-            if let Some(deadline) = self.deadline_of(limit)
-                && next.is_none_or(|(earliest, _)| deadline < earliest)
-            {
-                next = Some((deadline, limit));
-            }
-        }
-        next
     }
 
     /// Says that what was told to have happened at `began` happened at `ended`.

@@ -15,7 +15,7 @@ use crate::time::Time;
 use crate::token::{Late, Ticket, Token};
 use crate::wants::{Action, Interest, Waiting, Wants};
 
-pub use deadline::Limit;
+pub use deadline::Deadlines;
 use state::{State, Step};
 
 /// One connection: bytes in, replies and changes of interest out.
@@ -151,7 +151,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         if self.buffers.is_none() {
             let buffers = self.buffers.insert(buffers);
             (*buffers).borrow_mut().clear();
-            self.answer(now);
+            if !self.is_at_rest() {
+                self.answer(now);
+            }
         }
     }
 
@@ -189,14 +191,10 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             return;
         }
         self.moved = now;
-        if let Some(buffers) = &mut self.buffers {
-            let input = &mut buffers.borrow_mut().input;
-            match self.state {
-                State::Open(_) => input.fill(n),
-                State::Flushing(_) | State::Lingering(..) | State::Closed(_) => {}
-            }
+        if let (State::Open(_), Some(buffers)) = (self.state, &mut self.buffers) {
+            buffers.borrow_mut().input.fill(n);
+            self.answer(now);
         }
-        self.answer(now);
     }
 
     /// The peer ended its stream: a receive gave 0 bytes. Lines that came before are still answered.
@@ -237,7 +235,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             // A peer that was not read could not complete its line: the limit for it starts here.
             self.line_began = Time::NEVER;
         }
-        self.answer(now);
+        if !self.is_at_rest() {
+            self.answer(now);
+        }
     }
 
     /// The sending side of the transport was shut: what still arrives is discarded until the peer's end.
@@ -343,6 +343,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     ///
     /// A command that changes who is spoken to (STARTTLS and its like) must be refused while this is true, or
     /// what was pipelined in the clear would count as said in private.
+    #[inline]
     pub fn has_unread_input(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| !buffers.borrow().input.is_empty())
     }
@@ -383,6 +384,17 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             Action::Lend if self.waits_for_input() => Interest::Read,
             Action::Lend | Action::ShutdownWrite | Action::Wait | Action::Close(_) => Interest::None,
         }
+    }
+
+    /// Whether it has answered everything and nothing but a byte of the peer's can change that: the common case
+    /// after a send, worth telling apart.
+    #[inline]
+    fn is_at_rest(&self) -> bool {
+        self.state == State::Open(Step::Line)
+            && !self.has_unread_input()
+            && !self.timer_fired
+            && self.end == PeerEnd::Open
+            && self.drain == Drain::Off
     }
 
     /// Whether the next thing it needs is a byte of the peer's; buffers are needed only then.

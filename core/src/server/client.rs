@@ -2,9 +2,12 @@
 
 use core::borrow::BorrowMut;
 
+use super::TURN_BYTES;
 use super::host::Host;
-use crate::connection::{Connection, Limit};
-use crate::drive::Readiness;
+use crate::buffers::Buffers;
+use crate::connection::{Connection, Deadlines};
+use crate::drive::{Readiness, Turn, drive};
+use crate::reason::CloseReason;
 use crate::slots::Occupant;
 use crate::time::Time;
 use crate::token::Token;
@@ -22,19 +25,128 @@ pub struct Client<H: Host<N>, const N: usize> {
     pub(super) refused: bool,
 }
 
+/// How a client's turn ended.
+pub(super) enum Outcome {
+    /// It waits.
+    Waiting,
+    /// There is more to do without an event.
+    Again,
+    /// It needs buffers and there are none.
+    Starved,
+    /// It is over.
+    Closed(CloseReason),
+}
+
+impl<H: Host<N>, const N: usize> Client<H, N>
+where
+    H::Buffers: BorrowMut<Buffers<N>>,
+{
+    /// Moves what can move, takes the buffers back if they are empty, and tells the poller of a new interest.
+    #[inline]
+    pub(super) fn turn(&mut self, host: &mut H, token: Token, stamp: Time, edge_triggered: bool) -> Outcome {
+        self.lend(host, stamp);
+        let Self { connection, socket, readiness, .. } = self;
+        let turn = host.guard(|| drive(connection, socket, readiness, stamp, TURN_BYTES));
+        let turn = turn.unwrap_or_else(|| self.panicked(host));
+        let outcome = match turn {
+            Turn::Closed(reason) => return Outcome::Closed(reason),
+            Turn::Again => Outcome::Again,
+            Turn::Lend => Outcome::Starved,
+            Turn::Waiting => Outcome::Waiting,
+        };
+        if let Some(buffers) = self.connection.reclaim() {
+            host.return_buffers(buffers);
+        }
+        if self.tell(host, token, &outcome, edge_triggered) {
+            outcome
+        } else {
+            self.guarded(host, Connection::failed);
+            Outcome::Closed(CloseReason::Failed)
+        }
+    }
+
+    /// Lends buffers if there are none and the host has some.
+    #[inline]
+    pub(super) fn lend(&mut self, host: &mut H, stamp: Time) {
+        if !self.connection.has_buffers()
+            && let Some(buffers) = host.take_buffers()
+        {
+            self.guarded(host, |connection| connection.lend(buffers, stamp));
+        }
+    }
+
+    /// Runs something that calls the protocol; `None` when it panicked, and then the connection is over.
+    pub(super) fn guarded<R>(
+        &mut self,
+        host: &mut H,
+        work: impl FnOnce(&mut Connection<H::Protocol, H::Buffers, N>) -> R,
+    ) -> Option<R> {
+        let done = host.guard(|| work(&mut self.connection));
+        if done.is_none() {
+            self.panicked(host);
+        }
+        done
+    }
+
+    /// Its protocol panicked.
+    #[cold]
+    fn panicked(&mut self, host: &mut H) -> Turn {
+        // To drop it may panic again; by then the connection is over.
+        let _ = host.guard(|| self.connection.panicked());
+        Turn::Closed(CloseReason::Panicked)
+    }
+
+    /// Tells the poller if there is something new to tell; `false` when it cannot watch this client.
+    #[inline]
+    fn tell(&mut self, host: &mut H, token: Token, outcome: &Outcome, edge_triggered: bool) -> bool {
+        if matches!(outcome, Outcome::Waiting) && !edge_triggered {
+            // The level is reported again for as long as it lasts.
+            self.readiness = Readiness::NONE;
+        }
+        let wanted = match outcome {
+            Outcome::Starved => Interest::None,
+            Outcome::Waiting | Outcome::Again | Outcome::Closed(_) => self.connection.interest(),
+        };
+        match self.watched {
+            None => {
+                self.watched = Some(wanted);
+                host.watch(&self.socket, token, wanted)
+            }
+            Some(watched) if watched == wanted || edge_triggered => true,
+            // It has work, so its events are not waited for; what it will want then is told then.
+            Some(_) if matches!(outcome, Outcome::Again) => true,
+            Some(_) => {
+                self.watched = Some(wanted);
+                host.rewatch(&self.socket, token, wanted)
+            }
+        }
+    }
+
+    /// Leaves the poller and gives the buffers back, before the socket is closed.
+    pub(super) fn leave(&mut self, host: &mut H, token: Token) {
+        if let Some(buffers) = self.connection.reclaim() {
+            host.return_buffers(buffers);
+        }
+        if self.watched.is_some() {
+            host.unwatch(&self.socket, token);
+        }
+    }
+}
+
 impl<H: Host<N>, const N: usize> Occupant for Client<H, N>
 where
-    H::Buffers: BorrowMut<crate::Buffers<N>>,
+    H::Buffers: BorrowMut<Buffers<N>>,
 {
     fn named(&mut self, token: Token) {
         self.connection.set_token(token);
     }
 
     #[inline]
-    fn deadline_of(&self, limit: Limit) -> Option<Time> {
-        self.connection.deadline_of(limit)
+    fn deadlines(&self) -> Deadlines {
+        self.connection.deadlines()
     }
 
+    #[inline]
     fn is_draining(&self) -> bool {
         self.connection.is_draining()
     }

@@ -9,19 +9,19 @@ use core::borrow::BorrowMut;
 pub use admission::REFUSED_AT_ONCE;
 use admission::{Admission, Verdict};
 pub use client::Client;
+use client::Outcome;
 pub use host::{Accept, Complaint, Host};
 
 use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::connection::Connection;
 use crate::counts::Counts;
-use crate::drive::{Readiness, Turn, drive};
+use crate::drive::Readiness;
 use crate::limits::Limits;
 use crate::reason::CloseReason;
 use crate::reply::NoRoom;
 use crate::slots::{Full, Slots, Storage};
 use crate::time::Time;
 use crate::token::{Late, Ticket, Token};
-use crate::wants::{Action, Interest};
 
 /// What a client is told when the server is full.
 const FULL: &[u8] = b"server full\n";
@@ -207,7 +207,9 @@ where
                 client.readiness = Readiness { hangup, ..Readiness::ATTEMPT };
             }
             self.serve(host, token, now);
-            self.with(host, token, |client| client.connection.handle_timeout(now));
+            if let Some(client) = self.clients.get_mut(token) {
+                client.guarded(host, |connection| connection.handle_timeout(now));
+            }
             self.serve(host, token, now);
         }
     }
@@ -216,7 +218,9 @@ where
         let Some(until) = self.drain_until else { return };
         if now >= until {
             while let Some(token) = self.clients.any() {
-                self.with(host, token, |client| client.connection.abandon(CloseReason::DrainTimeout));
+                if let Some(client) = self.clients.get_mut(token) {
+                    client.guarded(host, |connection| connection.abandon(CloseReason::DrainTimeout));
+                }
                 self.serve(host, token, now);
             }
             return;
@@ -276,11 +280,9 @@ where
     /// # Errors
     /// [`NoRoom`] when the client is gone, takes no more, or its output has no room; nothing was sent then.
     pub fn push(&mut self, host: &mut H, token: Token, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
-        self.lend(host, token, now);
-        let pushed = match self.clients.get_mut(token) {
-            Some(client) => client.connection.push(bytes, now.after(1)),
-            None => Err(NoRoom),
-        };
+        let Some(client) = self.clients.get_mut(token) else { return Err(NoRoom) };
+        client.lend(host, now.after(1));
+        let pushed = client.connection.push(bytes, now.after(1));
         self.serve(host, token, now);
         pushed
     }
@@ -297,8 +299,9 @@ where
         answer: impl FnOnce(&mut H::Protocol),
     ) -> Result<(), Late> {
         let token = ticket.token();
-        let completed = self
-            .with(host, token, |client| client.connection.complete(ticket, now.after(1), answer))
+        let Some(client) = self.clients.get_mut(token) else { return Err(Late) };
+        let completed = client
+            .guarded(host, |connection| connection.complete(ticket, now.after(1), answer))
             .unwrap_or(Err(Late));
         self.serve(host, token, now);
         completed
@@ -306,104 +309,40 @@ where
 
     /// Gives a client its turn and does what follows from it.
     fn serve(&mut self, host: &mut H, token: Token, now: Time) {
-        let stamp = now.after(1);
-        loop {
-            self.lend(host, token, now);
-            let turn = self.with(host, token, |client| {
-                drive(&mut client.connection, &mut client.socket, &mut client.readiness, stamp, TURN_BYTES)
-            });
-            match turn {
-                // It panicked, and is closed in the next round.
-                None if self.clients.get(token).is_some() => {}
-                None => return,
-                Some(turn) => return self.turned(host, token, turn),
-            }
-        }
-    }
-
-    /// Runs something that calls a client's protocol; `None` when there is no such client or it panicked.
-    fn with<R>(&mut self, host: &mut H, token: Token, work: impl FnOnce(&mut Client<H, N>) -> R) -> Option<R> {
-        let client = self.clients.get_mut(token)?;
-        let done = host.guard(|| work(client));
-        if done.is_none() {
-            let _ = host.guard(|| client.connection.panicked());
-            host.complain(Complaint::ProtocolPanicked);
-        }
-        done
-    }
-
-    /// Whether a client can do nothing before it has buffers.
-    fn wants_buffers(&self, token: Token) -> bool {
-        self.clients.get(token).is_some_and(|client| client.connection.action() == Action::Lend)
-    }
-
-    /// Lends buffers to a client that has none, if there are any.
-    fn lend(&mut self, host: &mut H, token: Token, now: Time) {
-        if self.clients.get(token).is_some_and(|client| !client.connection.has_buffers())
-            && let Some(buffers) = host.take_buffers()
-        {
-            self.with(host, token, |client| client.connection.lend(buffers, now.after(1)));
-        }
-    }
-
-    /// Does what follows from a client's turn.
-    fn turned(&mut self, host: &mut H, token: Token, turn: Turn) {
-        match turn {
-            Turn::Closed(reason) => return self.close(host, token, reason),
-            Turn::Again => self.clients.run_again(token),
-            Turn::Lend if self.wants_buffers(token) => self.clients.starve(token),
-            Turn::Waiting | Turn::Lend => {}
-        }
-        let starved = turn == Turn::Lend;
         let Some(client) = self.clients.get_mut(token) else { return };
-        if let Some(buffers) = client.connection.reclaim() {
-            host.return_buffers(buffers);
-            self.feed();
+        match client.turn(host, token, now.after(1), self.settings.edge_triggered) {
+            Outcome::Waiting => {}
+            Outcome::Again => self.clients.run_again(token),
+            Outcome::Starved => self.clients.starve(token),
+            Outcome::Closed(reason) => return self.close(host, token, reason),
         }
-        let Some(client) = self.clients.get_mut(token) else { return };
-        if turn == Turn::Waiting && !self.settings.edge_triggered {
-            // The level is reported again for as long as it lasts.
-            client.readiness = Readiness::NONE;
-        }
-        let wanted = if starved { Interest::None } else { client.connection.interest() };
-        let told = match client.watched {
-            None => host.watch(&client.socket, token, wanted),
-            Some(watched) if watched == wanted || self.settings.edge_triggered || turn == Turn::Again => true,
-            Some(_) => host.rewatch(&client.socket, token, wanted),
-        };
-        if client.watched.is_none() || turn != Turn::Again {
-            client.watched = Some(wanted);
-        }
-        if told {
-            self.clients.settle(token);
-        } else {
-            self.with(host, token, |client| client.connection.failed());
-            self.close(host, token, CloseReason::Failed);
-        }
+        self.clients.settle(token);
+        self.feed();
     }
 
     /// A client is over: leaves the poller, gives back its buffers, closes its socket.
     fn close(&mut self, host: &mut H, token: Token, reason: CloseReason) {
         let Some(mut client) = self.clients.remove(token) else { return };
-        if let Some(buffers) = client.connection.reclaim() {
-            host.return_buffers(buffers);
-            self.feed();
-        }
-        if client.watched.is_some() {
-            host.unwatch(&client.socket, token);
-        }
-        if !client.refused {
-            self.counts.closed(reason);
+        client.leave(host, token);
+        match reason {
+            _ if client.refused => {}
+            CloseReason::Panicked => {
+                self.counts.closed(reason);
+                host.complain(Complaint::ProtocolPanicked);
+            }
+            _ => self.counts.closed(reason),
         }
         let refused = client.refused;
-        // The protocol is dropped with it, and that may panic too.
+        // The protocol is dropped with it, and that may panic.
         let _ = host.guard(|| drop(client));
         if self.admission.left(refused) {
             host.watch_listeners(true);
         }
+        self.feed();
     }
 
-    /// Buffers came back: the client that waited longest for some has work.
+    /// Buffers may have come back: the client that waited longest for some has work.
+    #[inline]
     fn feed(&mut self) {
         if let Some(token) = self.clients.next_starved() {
             self.clients.run_again(token);

@@ -10,7 +10,7 @@ use list::{Lane, List, NONE};
 pub use storage::{Slot, Storage};
 use wheel::Wheel;
 
-use crate::connection::Limit;
+use crate::connection::Deadlines;
 use crate::time::Time;
 use crate::token::Token;
 
@@ -19,8 +19,8 @@ pub trait Occupant {
     /// The name it has in the table, told once.
     fn named(&mut self, token: Token);
 
-    /// When one kind of deadline is due, if it is running.
-    fn deadline_of(&self, limit: Limit) -> Option<Time>;
+    /// When each kind of deadline is due.
+    fn deadlines(&self) -> Deadlines;
 
     /// Whether it was told that the server shuts down.
     fn is_draining(&self) -> bool;
@@ -75,13 +75,18 @@ mod number {
 
 const LISTS: usize = 10;
 
-/// The lists that are in order of a deadline, with its kind.
-const IN_ORDER: [(u16, Limit); 4] = [
-    (number::ACTIVE, Limit::Idle),
-    (number::DRAIN_ACTIVE, Limit::Idle),
-    (number::LINGERING, Limit::Linger),
-    (number::LINE, Limit::Line),
-];
+/// The lists that are in order of a deadline.
+const IN_ORDER: [u16; 4] = [number::ACTIVE, number::DRAIN_ACTIVE, number::LINGERING, number::LINE];
+
+/// The deadline that a list of `IN_ORDER` is in order of.
+#[inline]
+fn deadline_in(list: u16, due: &Deadlines) -> Time {
+    match list {
+        number::LINGERING => due.linger,
+        number::LINE => due.line,
+        _ => due.idle,
+    }
+}
 
 impl<E: Occupant, S: Storage<E>> Slots<E, S> {
     /// An empty table.
@@ -147,26 +152,18 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
     #[inline]
     pub fn settle(&mut self, token: Token) {
         let Some(entry) = self.get(token) else { return };
-        let draining = entry.is_draining();
-        let idle = entry.deadline_of(Limit::Idle);
-        let linger = entry.deadline_of(Limit::Linger);
-        let line = entry.deadline_of(Limit::Line);
-        let ticket = entry.deadline_of(Limit::Ticket);
-        let timer = entry.deadline_of(Limit::Timer);
-        let (list, limit) = match (linger, idle, draining) {
-            (Some(_), ..) => (number::LINGERING, Limit::Linger),
-            (None, Some(_), false) => (number::ACTIVE, Limit::Idle),
-            (None, Some(_), true) => (number::DRAIN_ACTIVE, Limit::Idle),
-            (None, None, false) => (number::PARKED, Limit::Idle),
-            (None, None, true) => (number::DRAIN_PARKED, Limit::Idle),
+        let due = entry.deadlines();
+        let list = match (due.linger == Time::NEVER, due.idle == Time::NEVER, entry.is_draining()) {
+            (false, ..) => number::LINGERING,
+            (true, false, false) => number::ACTIVE,
+            (true, false, true) => number::DRAIN_ACTIVE,
+            (true, true, false) => number::PARKED,
+            (true, true, true) => number::DRAIN_PARKED,
         };
-        self.place(Lane::Life, list, token.index, linger.or(idle), limit);
-        self.place(Lane::Line, if line.is_some() { number::LINE } else { 0 }, token.index, line, Limit::Line);
-        let due = match (ticket, timer) {
-            (Some(ticket), Some(timer)) => Some(ticket.min(timer)),
-            (one, other) => one.or(other),
-        };
-        let bucket = due.map_or(0, |due| number::WHEEL + self.wheel.bucket_of(due) as u16);
+        self.place(Lane::Life, list, token.index, &due);
+        self.place(Lane::Line, if due.line == Time::NEVER { 0 } else { number::LINE }, token.index, &due);
+        let set = due.ticket.min(due.timer);
+        let bucket = if set == Time::NEVER { 0 } else { number::WHEEL + self.wheel.bucket_of(set) as u16 };
         if self.list_of(Lane::Wheel, token.index) != bucket {
             self.unlist(Lane::Wheel, token.index);
             self.enlist(Lane::Wheel, bucket, token.index);
@@ -175,21 +172,21 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
 
     /// The earliest moment at which [`expired`](Self::expired) could name an entry.
     pub fn next_deadline(&self) -> Option<Time> {
-        let heads = IN_ORDER.iter().filter_map(|&(list, limit)| self.head_deadline(list, limit));
+        let heads = IN_ORDER.iter().filter_map(|&list| self.head_deadline(list));
         heads.chain(self.wheel.next()).min()
     }
 
     /// An entry with a deadline at or before `now`. The caller acts on it and settles it.
     pub fn expired(&mut self, now: Time) -> Option<Token> {
-        for (list, limit) in IN_ORDER {
-            if self.head_deadline(list, limit).is_some_and(|deadline| deadline <= now) {
+        for list in IN_ORDER {
+            if self.head_deadline(list).is_some_and(|deadline| deadline <= now) {
                 return self.token_at(self.list(list).head);
             }
         }
         while let Some(bucket) = self.wheel.turn(now) {
             let mut index = self.wheel.head(bucket).unwrap_or(NONE);
             while let Some(slot) = self.slots.slot(index) {
-                if slot.entry.as_ref().is_some_and(|entry| wheel_deadline(entry) <= now) {
+                if slot.entry.as_ref().is_some_and(|entry| is_set_for(entry, now)) {
                     return self.token_at(index);
                 }
                 index = slot.links.next(Lane::Wheel);
@@ -207,14 +204,14 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         if began == ended {
             return;
         }
-        for (list, limit) in IN_ORDER {
+        for list in IN_ORDER {
             let lane = if list == number::LINE { Lane::Line } else { Lane::Life };
             let mut index = self.list(list).tail;
             while let Some(slot) = self.slots.slot_mut(index) {
                 let Some(entry) = &mut slot.entry else { break };
-                let before = entry.deadline_of(limit);
+                let before = deadline_in(list, &entry.deadlines());
                 entry.restamp(began, ended);
-                if entry.deadline_of(limit) == before {
+                if deadline_in(list, &entry.deadlines()) == before {
                     break;
                 }
                 index = slot.links.previous(lane);
@@ -298,15 +295,15 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
 
     /// Puts a slot into the list (0: none) where its deadline belongs: stays if it is in order, else goes last.
     #[inline]
-    fn place(&mut self, lane: Lane, list: u16, index: u32, deadline: Option<Time>, limit: Limit) {
+    fn place(&mut self, lane: Lane, list: u16, index: u32, due: &Deadlines) {
         let now_in = self.list_of(lane, index);
         if now_in == list {
             if list == 0 || self.list(list).tail == index {
                 return;
             }
             let next = self.slots.slot(index).map_or(NONE, |slot| slot.links.next(lane));
-            let behind = self.slots.slot(next).and_then(|slot| slot.entry.as_ref()?.deadline_of(limit));
-            if deadline <= behind {
+            let behind = self.slots.slot(next).and_then(|slot| slot.entry.as_ref());
+            if behind.is_some_and(|behind| deadline_in(list, due) <= deadline_in(list, &behind.deadlines())) {
                 return;
             }
         }
@@ -314,8 +311,9 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         self.enlist(lane, list, index);
     }
 
-    fn head_deadline(&self, list: u16, limit: Limit) -> Option<Time> {
-        self.slots.slot(self.list(list).head)?.entry.as_ref()?.deadline_of(limit)
+    fn head_deadline(&self, list: u16) -> Option<Time> {
+        let due = self.slots.slot(self.list(list).head)?.entry.as_ref()?.deadlines();
+        Some(deadline_in(list, &due))
     }
 
     fn token_at(&self, index: u32) -> Option<Token> {
@@ -358,8 +356,8 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
     }
 }
 
-/// The earlier of the two deadlines that a protocol can set.
-fn wheel_deadline<E: Occupant>(entry: &E) -> Time {
-    let ticket = entry.deadline_of(Limit::Ticket).unwrap_or(Time::NEVER);
-    ticket.min(entry.deadline_of(Limit::Timer).unwrap_or(Time::NEVER))
+/// Whether a deadline that its protocol set is due.
+fn is_set_for<E: Occupant>(entry: &E, now: Time) -> bool {
+    let due = entry.deadlines();
+    due.ticket.min(due.timer) <= now
 }
