@@ -18,6 +18,8 @@ pub const GREETING: &[u8] = b"ready\n";
 /// A connection to the server, which remembers the two ends of what it sent and got.
 pub struct Client {
     stream: TcpStream,
+    /// Its own and the server's: the socket forgets them when a reset comes.
+    addresses: (SocketAddr, SocketAddr),
     sent: Excerpt,
     came: Excerpt,
 }
@@ -50,7 +52,8 @@ impl Client {
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(DEADLINE))?;
-        Ok(Client { stream, sent: Excerpt::default(), came: Excerpt::default() })
+        let addresses = (stream.local_addr()?, address);
+        Ok(Client { stream, addresses, sent: Excerpt::default(), came: Excerpt::default() })
     }
 
     /// Connects and expects `ready\n`.
@@ -61,6 +64,11 @@ impl Client {
         let mut client = Client::connect(address)?;
         client.expect(GREETING)?;
         Ok(client)
+    }
+
+    /// This end's address and the server's.
+    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        self.addresses
     }
 
     /// The socket itself, for what this type does not offer.
@@ -132,16 +140,51 @@ impl Client {
         Ok(total)
     }
 
-    /// Sends all bytes while it reads and compares all that is expected: for conversations that fill the buffers both ways.
+    /// Sends all bytes in a thread of its own while `read` reads: for conversations that fill the buffers both ways.
     ///
     /// # Errors
-    /// As [`Client::send`] and [`Client::expect`].
-    pub fn exchange(&mut self, bytes: &[u8], expected: &[u8]) -> Outcome {
+    /// As [`Client::send`], and what `read` says.
+    pub fn while_sending(&mut self, bytes: &[u8], read: impl FnOnce(&mut Client) -> Outcome) -> Outcome {
+        self.both_ways(bytes, |mut stream| stream.write_all(bytes), read)
+    }
+
+    /// The same in writes of `piece_bytes`.
+    ///
+    /// # Errors
+    /// As [`Client::while_sending`].
+    pub fn while_sending_pieces(
+        &mut self,
+        bytes: &[u8],
+        piece_bytes: usize,
+        read: impl FnOnce(&mut Client) -> Outcome,
+    ) -> Outcome {
+        let mut pieces = bytes.chunks(piece_bytes);
+        self.both_ways(bytes, |mut stream| pieces.try_for_each(|piece| stream.write_all(piece)), read)
+    }
+
+    /// The same with the end of the stream behind all bytes.
+    ///
+    /// # Errors
+    /// As [`Client::while_sending`].
+    pub fn while_sending_with_end(&mut self, bytes: &[u8], read: impl FnOnce(&mut Client) -> Outcome) -> Outcome {
+        let send = |mut stream: &TcpStream| {
+            stream.write_all(bytes)?;
+            stream.shutdown(Shutdown::Write)
+        };
+        self.both_ways(bytes, send, read)
+    }
+
+    fn both_ways(
+        &mut self,
+        bytes: &[u8],
+        send: impl FnOnce(&TcpStream) -> std::io::Result<()> + Send,
+        read: impl FnOnce(&mut Client) -> Outcome,
+    ) -> Outcome {
         let writer = self.stream.try_clone()?;
         self.sent.push(bytes);
         std::thread::scope(|scope| {
-            let sending = scope.spawn(move || (&writer).write_all(bytes));
-            let received = self.expect(expected);
+            let sending = scope.spawn(move || send(&writer));
+            let received = read(self);
             if received.is_err() {
                 // The writer may be stuck behind what nobody reads any more.
                 let _ = self.stream.shutdown(Shutdown::Both);
@@ -155,18 +198,51 @@ impl Client {
         })
     }
 
+    /// Sends all bytes while it reads and compares all that is expected.
+    ///
+    /// # Errors
+    /// As [`Client::send`] and [`Client::expect`].
+    pub fn exchange(&mut self, bytes: &[u8], expected: &[u8]) -> Outcome {
+        self.while_sending(bytes, |client| client.expect(expected))
+    }
+
+    /// Sends all bytes, or as many as the server and the kernel take from a client that reads nothing, and reads only then.
+    ///
+    /// # Errors
+    /// As [`Client::exchange`].
+    pub fn exchange_late(&mut self, bytes: &[u8], expected: &[u8]) -> Outcome {
+        const STUCK: Duration = Duration::from_secs(1);
+        let (mut rest, mut last) = (bytes, Instant::now());
+        while !rest.is_empty() && last.elapsed() < STUCK {
+            match self.send_some(rest)? {
+                0 => std::thread::sleep(Duration::from_millis(5)),
+                n => (rest, last) = (&rest[n..], Instant::now()),
+            }
+        }
+        self.exchange(rest, expected)
+    }
+
+    /// Gives the receive buffer of a client made with [`Client::connect_small`] an ordinary size, so that what is held up
+    /// comes at an ordinary speed.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn widen(&self) -> Outcome {
+        const ORDINARY_BYTES: usize = 256 * 1024;
+        Ok(SockRef::from(&self.stream).set_recv_buffer_size(ORDINARY_BYTES)?)
+    }
+
     /// Expects exactly these bytes next, and takes no further one.
     ///
     /// # Errors
-    /// At the first byte that differs, at an end or a reset, or when they are not all there after [`DEADLINE`].
+    /// At the first byte that differs, at an end or a reset, or when nothing has come for [`DEADLINE`].
     pub fn expect(&mut self, expected: &[u8]) -> Outcome {
-        let deadline = Instant::now() + DEADLINE;
         let mut got = Vec::with_capacity(expected.len());
         while got.len() < expected.len() {
             let mut block = [0; 65_536];
             let room = block.len().min(expected.len() - got.len());
             let from = got.len();
-            let why = match self.read(&mut block[..room], deadline)? {
+            let why = match self.read(&mut block[..room], Instant::now() + DEADLINE)? {
                 Read1::Bytes(n) => {
                     got.extend_from_slice(&block[..n]);
                     if got[from..] == expected[from..got.len()] {
