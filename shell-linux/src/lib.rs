@@ -13,3 +13,8 @@ pub use evserver_core::{Limits, Next, NumberedEcho, Protocol, Reply, Settings};
 pub use evserver_hosted::{Handle, ListenOptions, Listening, Peer, Report, StopHandle, listen};
 pub use server::{Options, serve};
 pub use signals::Signals;
+
+/// The README's code, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
