@@ -252,17 +252,18 @@ fn where_one_socket_cannot_do_both_there_are_two_on_one_port() {
 
 #[test]
 fn where_there_are_two_sockets_a_free_port_is_free_for_both() {
-    thread_local!(static TAKEN: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
     fn taken_at_first(address: SocketAddr) -> io::Result<Socket> {
-        if address.is_ipv4() && TAKEN.replace(TAKEN.get().saturating_sub(1)) > 0 {
+        if address.is_ipv4() && TAKEN.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
         }
         socket::stream(address)
     }
     let system = System { stream: taken_at_first, ..NEVER_DUAL };
-    TAKEN.set(PORT_TRIES - 1);
+    TAKEN.store(PORT_TRIES - 1, Relaxed);
     assert_eq!(open_on(&system, &[":0"]).unwrap().len(), 2);
-    TAKEN.set(PORT_TRIES);
+    TAKEN.store(PORT_TRIES, Relaxed);
     assert_eq!(open_on(&system, &[":0"]).unwrap_err().io_error().kind(), io::ErrorKind::AddrInUse);
 }
 

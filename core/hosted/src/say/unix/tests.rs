@@ -7,8 +7,6 @@ use std::sync::mpsc;
 use std::thread;
 
 use rustix::fs::fcntl_setfl;
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::*;
 
@@ -23,8 +21,8 @@ fn without_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
 }
 
 fn pipe() -> (File, File) {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-    (reader.into(), writer.into())
+    let (reader, writer) = io::pipe().unwrap();
+    (OwnedFd::from(reader).into(), OwnedFd::from(writer).into())
 }
 
 /// Fills a file with blocks of this size until it would block, and leaves its flags as they were.
@@ -199,36 +197,43 @@ fn a_socket_that_nobody_reads_drops_lines_and_tears_none() {
     assert_eq!(text.len(), kept * 100);
 }
 
-/// The two ends of a terminal whose user has gone for lunch.
-fn terminal() -> (OwnedFd, OwnedFd) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
-    (master, slave)
-}
+/// Where rustix can make a terminal.
+#[cfg(any(target_os = "linux", target_os = "freebsd", target_os = "macos"))]
+mod terminal {
+    use super::*;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-#[test]
-fn a_terminal_that_is_read_gets_the_line() {
-    let (master, slave) = terminal();
-    assert!(write_line(slave.as_fd(), "hello"));
-    let mut text = [0; 64];
-    let count = rustix::io::read(&master, &mut text).unwrap();
-    assert_eq!(&text[..count], b"hello\r\n");
-}
+    /// The two ends of a terminal whose user has gone for lunch.
+    fn terminal() -> (OwnedFd, OwnedFd) {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        (master, slave)
+    }
 
-#[test]
-fn a_terminal_that_nobody_reads_never_blocks() {
-    let (master, slave) = terminal();
-    let flags = fcntl_getfl(&slave).unwrap();
-    let (slave, kept) = without_blocking(move || {
-        let kept = (0..10_000).filter(|_| write_line(slave.as_fd(), &"t".repeat(300))).count();
-        (slave, kept)
-    });
-    assert!((1..10_000).contains(&kept), "{kept}");
-    assert_eq!(fcntl_getfl(&slave).unwrap(), flags, "the flags are those of everyone who shares the terminal");
-    drop(master);
+    #[test]
+    fn a_terminal_that_is_read_gets_the_line() {
+        let (master, slave) = terminal();
+        assert!(write_line(slave.as_fd(), "hello"));
+        let mut text = [0; 64];
+        let count = rustix::io::read(&master, &mut text).unwrap();
+        assert_eq!(&text[..count], b"hello\r\n");
+    }
+
+    #[test]
+    fn a_terminal_that_nobody_reads_never_blocks() {
+        let (master, slave) = terminal();
+        let flags = fcntl_getfl(&slave).unwrap();
+        let (slave, kept) = without_blocking(move || {
+            let kept = (0..10_000).filter(|_| write_line(slave.as_fd(), &"t".repeat(300))).count();
+            (slave, kept)
+        });
+        assert!((1..10_000).contains(&kept), "{kept}");
+        assert_eq!(fcntl_getfl(&slave).unwrap(), flags, "the flags are those of everyone who shares the terminal");
+        drop(master);
+    }
 }
 
 #[test]
