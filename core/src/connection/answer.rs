@@ -2,7 +2,7 @@
 
 use core::borrow::BorrowMut;
 
-use super::{Connection, Drain, PeerEnd, State, Step};
+use super::{Connection, Drain, PeerEnd, State, Step, Timer};
 use crate::buffers::Buffers;
 use crate::protocol::{LineEnd, Next, Protocol};
 use crate::reason::CloseReason;
@@ -24,8 +24,11 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// input, writes to the output, takes a step that cannot be taken twice, or is the last.
     pub(super) fn answer(&mut self, now: Time) {
         while let State::Open(step) = self.state {
-            let flow = if self.timer_fired && self.timer_may_be_told(step) {
+            let flow = if self.timer != Timer::Quiet && self.timer_may_be_told(step) {
                 self.tell_timer(now)
+            } else if self.timer == Timer::Telling {
+                // A reply would land in the middle of what it says.
+                Flow::Stop
             } else {
                 match step {
                     Step::Line => self.answer_lines(now),
@@ -235,10 +238,13 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
 
     fn tell_timer(&mut self, now: Time) -> Flow {
         let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
-        self.timer_due = Time::NEVER;
+        if self.timer == Timer::Due {
+            // What it sets while it is told stays set when it is asked for the rest.
+            self.timer_due = Time::NEVER;
+        }
         let output = &mut buffers.borrow_mut().output;
         let (next, written) = call(output, &mut self.aside, |reply| protocol.timer(reply));
-        self.timer_fired = next == Next::More;
+        self.timer = if next == Next::More { Timer::Telling } else { Timer::Quiet };
         self.set_timer(now);
         match next {
             Next::Close => self.close(CloseReason::Protocol),
@@ -316,18 +322,26 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             TimerRequest::Set(ms) => self.timer_due = now.after(ms),
             TimerRequest::Stop => self.timer_due = Time::NEVER,
         }
+        if self.timer == Timer::Due {
+            // It was not told yet, and the setting that made it due is no more.
+            self.timer = Timer::Quiet;
+        }
         self.aside.timer = TimerRequest::Keep;
     }
 
     /// Notes when the first byte of a line came, once nothing but that line is buffered.
     #[inline]
     fn note_line_begin(&mut self, now: Time) {
-        if self.line_began == Time::NEVER
-            && matches!(self.state, State::Open(Step::Line | Step::RestOfLine))
-            && self.has_unread_input()
-            && self.transmit().is_empty()
-        {
-            self.line_began = now;
+        if self.line_began == Time::NEVER && self.transmit().is_empty() {
+            let has_begun = match self.state {
+                State::Open(Step::Line) => self.has_unread_input(),
+                // What there was of it is dropped already.
+                State::Open(Step::RestOfLine) => true,
+                State::Open(_) | State::Flushing(_) | State::Lingering(..) | State::Closed(_) => false,
+            };
+            if has_begun {
+                self.line_began = now;
+            }
         }
     }
 

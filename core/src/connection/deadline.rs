@@ -2,7 +2,7 @@
 
 use core::borrow::BorrowMut;
 
-use super::{Connection, State, Step};
+use super::{Connection, State, Step, Timer};
 use crate::buffers::Buffers;
 use crate::protocol::Protocol;
 use crate::reason::CloseReason;
@@ -62,7 +62,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 if pending || !matches!(step, Step::Later(..)) {
                     due.idle = self.idle_deadline();
                 }
-                if !self.timer_fired {
+                if self.timer == Timer::Quiet {
                     due.timer = self.timer_due;
                 }
             }
@@ -95,7 +95,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 self.moved = now;
                 self.answer(now);
             } else if due.timer <= now {
-                self.timer_fired = true;
+                self.timer = Timer::Due;
                 self.answer(now);
             } else if due.line <= now {
                 self.finish(CloseReason::LineTimeout);

@@ -87,8 +87,7 @@ pub struct Connection<P, B, const N: usize = BUFFER_BYTES> {
     again: bool,
     /// The line that is being received was refused: what is left of it is no line.
     drop_line: bool,
-    /// The timer is due, but the output was not empty yet.
-    timer_fired: bool,
+    timer: Timer,
 }
 
 /// What is known of the peer's end of stream.
@@ -100,6 +99,17 @@ enum PeerEnd {
     Seen,
     /// It has ended and the protocol was told.
     Told,
+}
+
+/// How far the protocol's timer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    /// It is not set, or not due yet.
+    Quiet,
+    /// It is due, and waits until it may be told.
+    Due,
+    /// It was told and has more to say: nothing else may be said in between.
+    Telling,
 }
 
 /// How far a shutdown of the server has come for one connection.
@@ -140,7 +150,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             drain: Drain::Off,
             again: false,
             drop_line: false,
-            timer_fired: false,
+            timer: Timer::Quiet,
         }
     }
 
@@ -322,11 +332,12 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// [`NoRoom`] when they do not fit behind what is pending, when a reply is not complete, when there are no
     /// buffers, or when the connection takes no more; then nothing of them is sent.
     pub fn push(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
-        let between = matches!(self.state, State::Open(step) if step != Step::Open && !self.again);
+        let between = matches!(self.state, State::Open(step)
+            if step != Step::Open && !self.again && self.timer != Timer::Telling);
         match &mut self.buffers {
             Some(buffers) if between && self.protocol.is_some() => {
                 let output = &mut buffers.borrow_mut().output;
-                let begins = output.is_empty();
+                let begins = output.is_empty() && !bytes.is_empty();
                 if !output.append(bytes) {
                     return Err(NoRoom);
                 }
@@ -368,7 +379,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
 
     fn action_without_buffers(&self) -> Action {
         match self.state {
-            State::Open(Step::Later(..)) if !self.timer_fired => Action::Wait,
+            State::Open(Step::Later(..)) => Action::Wait,
             State::Open(_) | State::Lingering(..) => Action::Lend,
             State::Flushing(_) => Action::ShutdownWrite,
             State::Closed(reason) => Action::Close(reason),
@@ -392,7 +403,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     fn is_at_rest(&self) -> bool {
         self.state == State::Open(Step::Line)
             && !self.has_unread_input()
-            && !self.timer_fired
+            && self.timer == Timer::Quiet
             && self.end == PeerEnd::Open
             && self.drain == Drain::Off
     }
@@ -401,7 +412,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     fn waits_for_input(&self) -> bool {
         match self.state {
             State::Open(step) => {
-                !self.timer_fired
+                self.timer == Timer::Quiet
                     && self.drain == Drain::Off
                     && self.end == PeerEnd::Open
                     && matches!(step, Step::Line | Step::RestOfLine | Step::Body(1..) | Step::Skip(_))

@@ -1,14 +1,21 @@
-use super::*;
-use crate::NumberedEcho;
+//! What each rule says of one connection, by exact bytes and exact moments.
+
 use std::boxed::Box;
 
-#[test]
-fn size() {
-    std::println!("{}", size_of::<Connection<NumberedEcho, Box<Buffers>>>());
-    std::println!(
-        "state {} aside {} opt echo {}",
-        size_of::<State>(),
-        size_of::<Aside>(),
-        size_of::<Option<NumberedEcho>>()
-    );
-}
+use super::Connection;
+use crate::{
+    Action, Buffers, CloseReason, Interest, Late, Limits, LineEnd, Next, NoRoom, NumberedEcho, Protocol, Reply,
+    Ticket, Time, Waiting,
+};
+
+mod aside;
+mod closing;
+mod draining;
+mod following;
+mod framing;
+mod misuse;
+mod replies;
+mod script;
+mod size;
+mod talk;
+mod time;

@@ -1,0 +1,66 @@
+//! What a connection costs.
+
+use super::*;
+use crate::{Accept, Client, Host, Io, Slot, Token, Transport};
+
+/// Bytes that an idle connection may take in the table of a server.
+const IDLE_BYTES: usize = 192;
+
+/// A socket as large as a descriptor.
+struct Socket(#[expect(dead_code, reason = "only its size counts")] u32);
+
+impl Transport for Socket {
+    fn receive(&mut self, _space: &mut [u8]) -> Io {
+        Io::WouldBlock
+    }
+    fn send(&mut self, _bytes: &[u8]) -> Io {
+        Io::WouldBlock
+    }
+    fn shutdown_write(&mut self) {}
+}
+
+/// A host of such sockets, for its types alone.
+struct Sockets;
+
+impl Host for Sockets {
+    type Socket = Socket;
+    type Peer = ();
+    type Protocol = NumberedEcho;
+    type Buffers = Box<Buffers>;
+
+    fn accept(&mut self, _listener: usize) -> Accept<Socket, ()> {
+        Accept::WouldBlock
+    }
+    fn protocol(&mut self, _peer: &()) -> Option<NumberedEcho> {
+        None
+    }
+    fn watch(&mut self, _socket: &Socket, _token: Token, _interest: Interest) -> bool {
+        false
+    }
+    fn rewatch(&mut self, _socket: &Socket, _token: Token, _interest: Interest) -> bool {
+        false
+    }
+    fn unwatch(&mut self, _socket: &Socket, _token: Token) {}
+    fn watch_listeners(&mut self, _on: bool) {}
+    fn take_buffers(&mut self) -> Option<Box<Buffers>> {
+        None
+    }
+    fn return_buffers(&mut self, _buffers: Box<Buffers>) {}
+}
+
+#[test]
+fn an_idle_connection_fits_192_bytes_with_its_slot() {
+    let slot = size_of::<Slot<Client<Sockets, { crate::BUFFER_BYTES }>>>();
+    let connection = size_of::<Connection<NumberedEcho, Box<Buffers>>>();
+    std::println!("bytes of an idle connection: {slot} with its slot, {connection} of them the connection");
+    assert!(slot <= IDLE_BYTES, "{slot} bytes");
+    assert!(connection < slot);
+}
+
+#[test]
+fn an_idle_connection_holds_no_buffers() {
+    let mut talk = talk::echo::<4096>();
+    assert!(talk.connection.reclaim().is_some());
+    talk.assert_waits(Interest::Read, Action::Lend, Waiting::ForInput);
+    assert!(!talk.connection.has_buffers());
+}
