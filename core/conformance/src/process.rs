@@ -16,7 +16,7 @@ pub use launch::{Finished, Launch};
 pub use output::Output;
 pub use signal::Signal;
 pub use system_calls::{Call, Trace};
-pub use tools::{have, need};
+pub use tools::{have, need, need_descriptors};
 pub use usage::{Usage, inherited_by_this_process};
 
 use std::io::PipeReader;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use super::watch::{answers, at_rest, descriptors_are_back, quiet, works};
-use crate::process::{Signal, inherited_by_this_process};
+use crate::process::{Signal, inherited_by_this_process, need_descriptors};
 use crate::{Case, Client, Context, DEADLINE, Needs, NotPassed, Outcome, Pace, ensure};
 
 pub(crate) const CASES: &[Case] = &[
@@ -60,6 +60,7 @@ fn fitting() -> usize {
 }
 
 fn resets_in_the_queue_end_nothing(context: &Context) -> Outcome {
+    need_descriptors(fitting())?;
     let server = context.spawn(&["--backlog", "4096"])?;
     works(server.address())?;
     let before = at_rest(&server)?;
@@ -97,6 +98,7 @@ fn a_full_queue_does_not_hold_up_a_client(context: &Context) -> Outcome {
     if count <= 2 * ACCEPTS_A_TURN {
         return Err(NotPassed::skipped_loudly(format!("only {count} connections fit in a listen queue here")));
     }
+    need_descriptors(count)?;
     let server = context.launch(&["--backlog", "4096"])?.traced(&[])?.start()?;
     let mut client = Client::greeted(server.address())?;
     let trace = server.trace()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::watch::{answers, works};
 use crate::process::Call;
-use crate::{Case, Client, Context, Needs, Outcome, Pace, ensure};
+use crate::{Case, Client, Context, DEADLINE, Needs, Outcome, Pace, ensure};
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -28,6 +28,13 @@ pub(crate) const CASES: &[Case] = &[
         needs: Needs::Spawn,
         pace: Pace::Together,
         run: time_is_not_set_at_each_byte,
+    },
+    Case {
+        name: "cost::a_deadline_is_not_polled_for",
+        rule: "rule 8: whole milliseconds round up; rule 7: no wake-up without progress",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: a_deadline_is_not_polled_for,
     },
 ];
 
@@ -116,4 +123,23 @@ fn time_is_not_set_at_each_byte(context: &Context) -> Outcome {
     answers(&mut other, 1)?;
     other.expect_silence(Duration::from_millis(1))?;
     works(server.address())
+}
+
+fn a_deadline_is_not_polled_for(context: &Context) -> Outcome {
+    /// The wait, the timer, one attempt to receive, what closing takes, and the next wait; a look too early costs one more.
+    const LIMIT: usize = 15;
+    let server = context.launch(&["--idle-timeout", "0.5"])?.traced(&[])?.start()?;
+    let trace = server.trace()?;
+    let mut client = Client::greeted(server.address())?;
+    let mark = trace.mark()?;
+    client.expect_gone(DEADLINE)?;
+    trace.mark()?;
+    let calls = trace.calls_since(mark)?;
+    ensure!(
+        calls.len() <= LIMIT,
+        "a silent client's idle limit passed: the server made {} system calls in the last part of it, at most {LIMIT} are right: {}",
+        calls.len(),
+        by_name(&calls)
+    );
+    Ok(())
 }

@@ -16,6 +16,13 @@ pub(crate) const CASES: &[Case] = &[
         run: out_of_descriptors_is_no_spin,
     },
     Case {
+        name: "limits::the_soft_limit_is_raised",
+        rule: "descriptors are the limit: the soft limit is raised to the hard one",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: the_soft_limit_is_raised,
+    },
+    Case {
         name: "limits::one_too_many_is_told",
         rule: "rule 10: at a connection limit that was set a new client is told \"server full\" and closed",
         needs: Needs::Spawn,
@@ -90,6 +97,19 @@ fn out_of_descriptors_is_no_spin(context: &Context) -> Outcome {
     drop((clients, waiting));
     works(server.address())?;
     descriptors_are_back(&server, before)
+}
+
+fn the_soft_limit_is_raised(context: &Context) -> Outcome {
+    let limit = format!("--nofile={DESCRIPTORS}:{}", 10 * CLIENTS);
+    let server = context.launch(&[])?.under(&["prlimit", &limit, "--"])?.start()?;
+    let mut clients = (0..CLIENTS).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+    for (n, client) in clients.iter_mut().enumerate() {
+        let place = |error: NotPassed| {
+            error.within(format!("client {n} of {CLIENTS}; the server's soft limit was {DESCRIPTORS} descriptors"))
+        };
+        client.expect(GREETING).map_err(place)?;
+    }
+    Ok(())
 }
 
 /// How many of the clients, the first ones, are greeted before greetings stop coming: the queue keeps their order.

@@ -85,19 +85,22 @@ fn silence_ends_at_the_limit(context: &Context) -> Outcome {
     for (seconds, limit_ms) in [("0.3", 300), ("1", 1000), ("1.501", 1501)] {
         let limit = Duration::from_millis(limit_ms);
         let server = context.spawn(&["--idle-timeout", seconds])?;
-        let start = Instant::now();
-        let mut silent = Client::greeted(server.address())?;
-        gone_at(&mut silent, start, limit).map_err(|error| error.within("a client that sent nothing"))?;
-
-        let mut client = Client::greeted(server.address())?;
-        let start = Instant::now();
-        answers(&mut client, 1)?;
-        gone_at(&mut client, start, limit).map_err(|error| error.within("a client that sent a line"))?;
-
-        let mut client = Client::greeted(server.address())?;
-        let start = Instant::now();
-        client.send(b"half a li")?;
-        gone_at(&mut client, start, limit).map_err(|error| error.within("a client that sent half a line"))?;
+        let mut clients = Vec::new();
+        for (what, sent, came) in [
+            ("a client that sent nothing", &b""[..], &b""[..]),
+            ("a client that sent a line", b"a\n", b"1: a\n"),
+            ("a client that sent half a line", b"half a li", b""),
+        ] {
+            let connected = Instant::now();
+            let mut client = Client::greeted(server.address())?;
+            let start = if sent.is_empty() { connected } else { Instant::now() };
+            client.send(sent)?;
+            client.expect(came)?;
+            clients.push((client, start, what));
+        }
+        for (client, start, what) in &mut clients {
+            gone_at(client, *start, limit).map_err(|error| error.within(what))?;
+        }
     }
     Ok(())
 }

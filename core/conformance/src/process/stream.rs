@@ -39,13 +39,17 @@ impl Stream {
 #[cfg(unix)]
 fn fill(mut pipe: &PipeWriter) -> io::Result<()> {
     rustix::io::ioctl_fionbio(pipe, true)?;
-    let result = loop {
-        match pipe.write(b"x") {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
+    let mut result = Ok(());
+    // By pages, and then what is left of the last one.
+    for block in [&[b'x'; 4096][..], b"x"] {
+        result = loop {
+            match pipe.write(block) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+    }
     rustix::io::ioctl_fionbio(pipe, false)?;
     result
 }
