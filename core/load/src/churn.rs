@@ -12,7 +12,7 @@ use crate::latency::{Latency, Percentiles};
 use crate::link::{Link, RECEIVE_BYTES, Received};
 use crate::opening::{Proof, open};
 use crate::poller::Poller;
-use crate::process::{Memory, Spent, Stretch, descriptors};
+use crate::process::{Memory, Shares, Spent, Stretch, descriptors};
 use crate::progress::Progress;
 use crate::script::{BYE, Mode, QUIT, Script};
 use crate::system::allow_connections;
@@ -54,10 +54,9 @@ pub struct Report {
     pub connections_per_second: f64,
     /// Nanoseconds of the server's CPU for a connection.
     pub server_cpu_ns_per_connection: Option<f64>,
-    /// The server's share of one processor.
-    pub server_cpu_share: Option<f64>,
-    /// The load generator's share of one; near 1, it is the limit.
-    pub load_cpu_share: f64,
+    /// Who used the processors.
+    #[serde(flatten)]
+    pub shares: Shares,
     /// Time from connect to the server's end of stream, in microseconds.
     pub latency_us: Percentiles,
     /// The server's memory after the connections that are not counted.
@@ -214,8 +213,7 @@ impl Run<'_> {
             seconds: spent.wall.as_secs_f64(),
             connections_per_second: spent.rate(connections),
             server_cpu_ns_per_connection: spent.server_ns_each(connections),
-            server_cpu_share: spent.server_share(),
-            load_cpu_share: spent.own_share(),
+            shares: spent.shares,
             latency_us: self.latency.percentiles(),
             memory_before,
             memory_after,

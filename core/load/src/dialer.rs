@@ -136,6 +136,19 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_comes_from_the_chosen_address() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut target = Target::new(listener.local_addr().unwrap(), Mode::Echo);
+        target.sources = vec![Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::new(127, 0, 0, 3)];
+        let mut dialer = Dialer::new(&target, 2).unwrap();
+        let _sockets = [dialer.dial().unwrap(), dialer.dial().unwrap()];
+        let mut peers = [listener.accept().unwrap().1, listener.accept().unwrap().1];
+        peers.sort();
+        assert_eq!(peers.map(|peer| peer.ip()), [target.sources[0], target.sources[1]]);
+        assert!(peers.iter().all(|peer| (PORT_FIRST..PORT_FIRST + PORTS).contains(&peer.port())));
+    }
+
+    #[test]
     fn few_connections_are_left_to_the_kernel() {
         assert!(Dialer::new(&target("127.0.0.1:1"), 20_000).unwrap().sources.is_empty());
         assert!(Dialer::new(&target("[::1]:1"), 20_000).is_ok());

@@ -110,7 +110,7 @@ impl Link {
             Ok((_, 0)) => Ok(Received::End),
             Ok((_, count)) => Ok(Received::Bytes(&buffer[..count])),
             Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
-            Err(error) => Err(self.failed("receive", error)),
+            Err(error) => Err(self.failed("receive from", error)),
         }
     }
 

@@ -39,11 +39,41 @@ impl CpuClock {
     }
 }
 
-/// A stretch of time, with the CPU time that the server and this process spend in it.
+/// How long the threads of process `pid` were ready to run and had no processor, as far as they live; none where the
+/// kernel does not count it.
+///
+/// proc_pid_schedstat(5): the second number, in nanoseconds.
+pub fn waited(pid: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    // A thread may end between the two readings.
+    let texts = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("schedstat")).ok());
+    let times: Vec<u64> = texts.filter_map(|text| text.split_whitespace().nth(1)?.parse().ok()).collect();
+    (!times.is_empty()).then(|| Duration::from_nanos(times.iter().sum()))
+}
+
+/// CPU time of a process, and the time that it waited for a processor.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    cpu: Duration,
+    waited: Option<Duration>,
+}
+
+impl Usage {
+    fn read(clock: CpuClock, pid: u32) -> Outcome<Self> {
+        Ok(Usage { cpu: clock.read()?, waited: waited(pid) })
+    }
+
+    fn since(self, before: Usage) -> Usage {
+        let waited = self.waited.zip(before.waited).map(|(now, before)| now.saturating_sub(before));
+        Usage { cpu: self.cpu.saturating_sub(before.cpu), waited }
+    }
+}
+
+/// A stretch of time, with what the server and this process use in it.
 #[derive(Debug)]
 pub struct Stretch {
-    server: Option<(CpuClock, Duration)>,
-    own: Duration,
+    server: Option<(CpuClock, u32, Usage)>,
+    own: Usage,
     start: Instant,
 }
 
@@ -56,6 +86,21 @@ pub struct Spent {
     pub server: Option<Duration>,
     /// CPU time of this process.
     pub own: Duration,
+    /// Shares of a processor.
+    pub shares: Shares,
+}
+
+/// Parts of one processor's time; what is not known is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shares {
+    /// That the server used.
+    pub server_cpu_share: Option<f64>,
+    /// That the server would have used, had its processor been free: near 0 on a machine without other work.
+    pub server_waited_share: Option<f64>,
+    /// That the load generator used; near 1, it is the limit.
+    pub load_cpu_share: f64,
+    /// That the load generator would have used.
+    pub load_waited_share: Option<f64>,
 }
 
 impl Stretch {
@@ -64,20 +109,30 @@ impl Stretch {
         let server = match pid {
             Some(pid) => {
                 let clock = CpuClock::of(pid)?;
-                Some((clock, clock.read()?))
+                Some((clock, pid, Usage::read(clock, pid)?))
             }
             None => None,
         };
-        Ok(Stretch { server, own: CpuClock::own().read()?, start: Instant::now() })
+        let own = Usage::read(CpuClock::own(), std::process::id())?;
+        Ok(Stretch { server, own, start: Instant::now() })
     }
 
     /// What was spent since the start.
     pub fn spent(&self) -> Outcome<Spent> {
+        let wall = self.start.elapsed();
         let server = match self.server {
-            Some((clock, before)) => Some(clock.read()?.saturating_sub(before)),
+            Some((clock, pid, before)) => Some(Usage::read(clock, pid)?.since(before)),
             None => None,
         };
-        Ok(Spent { wall: self.start.elapsed(), server, own: CpuClock::own().read()?.saturating_sub(self.own) })
+        let own = Usage::read(CpuClock::own(), std::process::id())?.since(self.own);
+        let share = |time: Duration| time.as_secs_f64() / wall.as_secs_f64();
+        let shares = Shares {
+            server_cpu_share: server.map(|usage| share(usage.cpu)),
+            server_waited_share: server.and_then(|usage| usage.waited).map(share),
+            load_cpu_share: share(own.cpu),
+            load_waited_share: own.waited.map(share),
+        };
+        Ok(Spent { wall, server: server.map(|usage| usage.cpu), own: own.cpu, shares })
     }
 }
 
@@ -90,16 +145,6 @@ impl Spent {
     /// Things a second.
     pub fn rate(&self, count: u64) -> f64 {
         count as f64 / self.wall.as_secs_f64()
-    }
-
-    /// The server's share of one processor.
-    pub fn server_share(&self) -> Option<f64> {
-        self.server.map(|server| server.as_secs_f64() / self.wall.as_secs_f64())
-    }
-
-    /// This process's share of one processor; near 1, it is the load generator that limits the rate.
-    pub fn own_share(&self) -> f64 {
-        self.own.as_secs_f64() / self.wall.as_secs_f64()
     }
 }
 
@@ -180,8 +225,8 @@ Anonymous:            96 kB
         assert!(spent.server_ns_each(1).unwrap() >= 5e6);
         assert_eq!(spent.server_ns_each(0), None);
         assert!(Memory::of(pid).unwrap().rss > 100 * 1024);
-        let before = descriptors(pid).unwrap();
-        assert!(before >= 3);
+        assert!(descriptors(pid).unwrap() >= 3);
+        assert_eq!(waited(pid).is_some(), fs::exists("/proc/self/schedstat").unwrap());
     }
 
     #[test]
@@ -202,5 +247,6 @@ Anonymous:            96 kB
         // Larger than any pid that Linux gives out (PID_MAX_LIMIT is 2^22).
         assert!(CpuClock::of(1 << 23).is_err());
         assert!(Memory::of(1 << 23).is_err());
+        assert_eq!(waited(1 << 23), None);
     }
 }

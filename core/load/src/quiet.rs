@@ -13,7 +13,7 @@ use crate::latency::{Latency, Percentiles};
 use crate::link::{Link, RECEIVE_BYTES};
 use crate::opening::{Proof, open};
 use crate::poller::Poller;
-use crate::process::{Spent, Stretch};
+use crate::process::{Shares, Spent, Stretch};
 use crate::progress::Progress;
 use crate::script::Script;
 use crate::system::allow_connections;
@@ -53,8 +53,9 @@ pub struct Report {
     pub flood_unfairness: Option<f64>,
     /// Nanoseconds of the server's CPU for a reply to a flooder.
     pub server_cpu_ns_per_reply: Option<f64>,
-    /// The server's share of one processor.
-    pub server_cpu_share: Option<f64>,
+    /// Who used the processors: a latency is the server's own only where nobody waited for one.
+    #[serde(flatten)]
+    pub shares: Shares,
     /// Always 0: the first error ends the load with a failure.
     pub errors: u64,
 }
@@ -212,7 +213,7 @@ impl Run {
             flood_lines: self.answered(),
             flood_unfairness: unfairness,
             server_cpu_ns_per_reply: spent.server_ns_each(replies),
-            server_cpu_share: spent.server_share(),
+            shares: spent.shares,
             errors: 0,
         }
     }

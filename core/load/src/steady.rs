@@ -13,7 +13,7 @@ use crate::latency::{Latency, Percentiles};
 use crate::link::{Link, RECEIVE_BYTES, Received};
 use crate::opening::{Proof, open};
 use crate::poller::Poller;
-use crate::process::{Spent, Stretch};
+use crate::process::{Shares, Spent, Stretch};
 use crate::progress::Progress;
 use crate::script::Script;
 use crate::system::allow_connections;
@@ -59,10 +59,9 @@ pub struct Report {
     pub replies_per_second: f64,
     /// Nanoseconds of the server's CPU for a reply.
     pub server_cpu_ns_per_reply: Option<f64>,
-    /// The server's share of one processor.
-    pub server_cpu_share: Option<f64>,
-    /// The load generator's share of one; near 1, it is the limit.
-    pub load_cpu_share: f64,
+    /// Who used the processors.
+    #[serde(flatten)]
+    pub shares: Shares,
     /// Time from sending a line's batch to having its reply, in microseconds.
     pub latency_us: Percentiles,
     /// Wrong bytes, ended connections: always 0, as the first one ends the load with a failure.
@@ -235,8 +234,7 @@ impl Run<'_> {
             replies_whole_run: self.replies_whole_run,
             replies_per_second: spent.rate(self.replies),
             server_cpu_ns_per_reply: spent.server_ns_each(self.replies),
-            server_cpu_share: spent.server_share(),
-            load_cpu_share: spent.own_share(),
+            shares: spent.shares,
             latency_us: self.latency.percentiles(),
             errors: 0,
         }

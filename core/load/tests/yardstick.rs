@@ -69,7 +69,7 @@ fn without_a_process_there_are_no_figures_of_it() {
     let mut yardstick = Yardstick::start(&[]);
     yardstick.target.pid = None;
     let report = run(&yardstick.target, &small(2, 1));
-    assert_eq!((report.server_cpu_ns_per_reply, report.server_cpu_share), (None, None));
+    assert_eq!((report.server_cpu_ns_per_reply, report.shares.server_cpu_share), (None, None));
 }
 
 #[test]

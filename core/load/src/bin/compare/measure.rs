@@ -1,8 +1,10 @@
 //! Measures one row: rounds that alternate, and what comes of them.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use evserver_load::failure::{Failure, Outcome};
+use evserver_load::process::Shares;
 use evserver_load::progress::Progress;
 use evserver_load::{churn, hold, quiet, steady};
 use serde::Serialize;
@@ -45,6 +47,8 @@ pub struct Measured {
     pub spread: (f64, f64),
     /// Whether the goal is reached.
     pub reached: bool,
+    /// The most that a server or the load waited for its processor in a round, as a part of the time: other work's share.
+    pub disturbed: f64,
 }
 
 /// Measures `row` with the two servers.
@@ -56,15 +60,21 @@ pub fn measure(
     progress: &mut Progress,
 ) -> Outcome<Measured> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let disturbed = Cell::new(0.0);
+    let one = |load, server| -> Outcome<f64> {
+        let (figure, waited) = figure(load, server, rounds)?;
+        disturbed.set(waited.max(disturbed.get()));
+        Ok(figure)
+    };
     for round in 0..rounds.count {
         progress.show_now(format!("{}: round {} of {}", row.name, round + 1, rounds.count));
         let mut subject_round = || -> Outcome<()> {
-            ours.push(figure(row.subject.load, subject, rounds)?);
+            ours.push(one(row.subject.load, subject)?);
             Ok(())
         };
         let mut reference_round = || -> Outcome<()> {
             if let (Some(side), Some(server)) = (row.reference, reference) {
-                theirs.push(figure(side.load, server, rounds)?);
+                theirs.push(one(side.load, server)?);
             }
             Ok(())
         };
@@ -78,7 +88,7 @@ pub fn measure(
         }
     }
     progress.clear();
-    Ok(evaluate(row.goal, ours, theirs))
+    Ok(Measured { disturbed: disturbed.get(), ..evaluate(row.goal, ours, theirs) })
 }
 
 fn evaluate(goal: Goal, subject: Vec<f64>, reference: Vec<f64>) -> Measured {
@@ -92,7 +102,7 @@ fn evaluate(goal: Goal, subject: Vec<f64>, reference: Vec<f64>) -> Measured {
     };
     let spread = (each.iter().copied().fold(f64::INFINITY, f64::min), each.iter().copied().fold(0.0, f64::max));
     let reached = goal.is_reached_by(value);
-    Measured { subject, reference, subject_median, reference_median, value, spread, reached }
+    Measured { subject, reference, subject_median, reference_median, value, spread, reached, disturbed: 0.0 }
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -106,33 +116,43 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// One round with one server, which is started for it and ends with it.
-fn figure(load: Load, server: &Server, rounds: Rounds) -> Outcome<f64> {
+/// One round with one server, which is started for it and ends with it: the figure, and how disturbed it is.
+fn figure(load: Load, server: &Server, rounds: Rounds) -> Outcome<(f64, f64)> {
     let running = server.start(rounds.cpus)?;
     let (target, time) = (&running.target, rounds.time);
     // Progress is shown a round at a time: no line of a shorter piece of work comes between.
     let progress = &mut Progress::silent();
-    let found = match load {
+    let (found, waited) = match load {
         Load::Steady { connections, depth, idle } => {
             let plan =
                 steady::Plan { connections, depth, idle, time, replies: None, warm_up: WARM_UP, in_step: false };
-            steady::run(target, &plan, progress)?.server_cpu_ns_per_reply
+            let report = steady::run(target, &plan, progress)?;
+            (report.server_cpu_ns_per_reply, waited(&report.shares))
         }
         Load::Churn { connections, concurrency, cpu } => {
             let plan = churn::Plan { connections, concurrency, end: churn::End::HalfClose };
             let report = churn::run(target, &plan, progress)?;
-            if cpu { report.server_cpu_ns_per_connection } else { Some(report.connections_per_second) }
+            let rate = Some(report.connections_per_second);
+            (if cpu { report.server_cpu_ns_per_connection } else { rate }, waited(&report.shares))
         }
         Load::Quiet { flooders } => {
             let plan = quiet::Plan { flooders, time, warm_up: WARM_UP };
-            Some(quiet::run(target, &plan, progress)?.latency_us.p99 / 1000.0)
+            let report = quiet::run(target, &plan, progress)?;
+            (Some(report.latency_us.p99 / 1000.0), waited(&report.shares))
         }
         Load::Hold { connections } => {
             let plan = hold::Plan { connections, probes: PROBES, seed: 1, time: Duration::ZERO };
-            hold::run(target, &plan, progress)?.rss_bytes_per_connection
+            // Bytes are the same however long it took.
+            (hold::run(target, &plan, progress)?.rss_bytes_per_connection, 0.0)
         }
     };
-    found.ok_or_else(|| Failure::Refused("a round without a single reply".into()))
+    let found = found.ok_or_else(|| Failure::Refused("a round without a single reply".into()))?;
+    Ok((found, waited))
+}
+
+/// The larger part of the time that either side waited for its processor.
+fn waited(shares: &Shares) -> f64 {
+    shares.server_waited_share.unwrap_or(0.0).max(shares.load_waited_share.unwrap_or(0.0))
 }
 
 #[cfg(test)]

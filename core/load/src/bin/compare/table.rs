@@ -27,6 +27,9 @@ pub enum Found {
     Failed(String),
 }
 
+/// From here on other work on the machine is worth a remark beside a figure: latencies and rates suffer first.
+const DISTURBED_MIN: f64 = 0.1;
+
 /// The table as Markdown.
 pub fn markdown(lines: &[Line], rounds: Rounds) -> String {
     let mut text = String::new();
@@ -111,6 +114,14 @@ fn reference_name(row: &Row) -> &'static str {
 }
 
 fn verdict(row: &Row, found: &Measured) -> String {
+    let verdict = bare_verdict(row, found);
+    if found.disturbed < DISTURBED_MIN {
+        return verdict;
+    }
+    format!("{verdict}; disturbed: other work had up to {:.0}% of a processor", found.disturbed * 100.0)
+}
+
+fn bare_verdict(row: &Row, found: &Measured) -> String {
     if found.reached {
         return "reached".into();
     }
@@ -145,6 +156,7 @@ mod tests {
             value: 1.1,
             spread: (1.05, 1.2),
             reached: false,
+            disturbed: 0.02,
         };
         vec![
             Line { row: ROWS[0], found: Found::Measured(measured) },
@@ -168,6 +180,16 @@ mod tests {
         let table: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(table.len(), 5);
         assert!(table.iter().all(|line| pipes(line) == pipes(table[0])), "{text}");
+    }
+
+    #[test]
+    fn other_work_on_the_machine_is_said() {
+        let mut lines = lines();
+        if let Found::Measured(measured) = &mut lines[0].found {
+            measured.disturbed = 0.4;
+        }
+        let text = markdown(&lines, ROUNDS);
+        assert!(text.contains("| short by 0.070; disturbed: other work had up to 40% of a processor |"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use evserver_load::latency::Percentiles;
-use evserver_load::process::Memory;
+use evserver_load::process::{Memory, Shares};
 use evserver_load::{churn, hold, quiet, steady};
 use serde::Serialize;
 
@@ -41,6 +41,15 @@ impl Table {
         self.row(name, text);
     }
 
+    fn shares(&mut self, found: &Shares) {
+        let used = |cpu: f64, waited: Option<f64>| {
+            let waited = waited.map_or(String::new(), |waited| format!(", waited for it {:.1}%", waited * 100.0));
+            format!("{:.1}% of a processor{waited}", cpu * 100.0)
+        };
+        self.optional("server CPU", found.server_cpu_share.map(|cpu| used(cpu, found.server_waited_share)));
+        self.row("load generator CPU", used(found.load_cpu_share, found.load_waited_share));
+    }
+
     fn memory(&mut self, name: &str, found: Option<Memory>) {
         let text = found.map(|Memory { rss, private, anonymous }| {
             let [rss, private, anonymous] = [rss, private, anonymous].map(|bytes| bytes / 1024);
@@ -48,10 +57,6 @@ impl Table {
         });
         self.optional(name, text);
     }
-}
-
-fn share(value: f64) -> String {
-    format!("{:.1}% of a processor", value * 100.0)
 }
 
 impl Report {
@@ -83,8 +88,7 @@ fn steady(table: &mut Table, report: &steady::Report) {
     table.row("whole run", format!("{} replies", report.replies_whole_run));
     table.row("replies/s", format!("{:.0}", report.replies_per_second));
     table.optional("server CPU a reply", report.server_cpu_ns_per_reply.map(|ns| format!("{ns:.1} ns")));
-    table.optional("server CPU", report.server_cpu_share.map(share));
-    table.row("load generator CPU", share(report.load_cpu_share));
+    table.shares(&report.shares);
     table.percentiles("latency", &report.latency_us);
     table.row("errors", report.errors.to_string());
 }
@@ -115,8 +119,7 @@ fn churn(table: &mut Table, report: &churn::Report) {
     table.row("load", format!("{connections} short connections, {concurrency} at a time, in {seconds:.2} s"));
     table.row("connections/s", format!("{:.0}", report.connections_per_second));
     table.optional("server CPU a connection", report.server_cpu_ns_per_connection.map(|ns| format!("{ns:.0} ns")));
-    table.optional("server CPU", report.server_cpu_share.map(share));
-    table.row("load generator CPU", share(report.load_cpu_share));
+    table.shares(&report.shares);
     table.percentiles("connect to end", &report.latency_us);
     table.memory("server memory before", report.memory_before);
     table.memory("server memory after", report.memory_after);
@@ -132,6 +135,6 @@ fn quiet(table: &mut Table, report: &quiet::Report) {
     let unfairness = report.flood_unfairness.map_or("none to compare".into(), |ratio| format!("{ratio:.2}"));
     table.row("best flooder to worst", unfairness);
     table.optional("server CPU a reply", report.server_cpu_ns_per_reply.map(|ns| format!("{ns:.1} ns")));
-    table.optional("server CPU", report.server_cpu_share.map(share));
+    table.shares(&report.shares);
     table.row("errors", report.errors.to_string());
 }
