@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process;
 
 use clap::Parser;
+use clap::error::ContextKind;
 
 use crate::address::ListenAddress;
 use crate::say;
@@ -88,15 +89,23 @@ pub fn parse_from<T: Parser>(args: impl IntoIterator<Item = OsString>) -> T {
     match T::try_parse_from(args) {
         Ok(parsed) => parsed,
         Err(stop) => {
-            let text = stop.render().to_string();
             if stop.use_stderr() {
-                say::err_text(&text)
+                say::err_text(&with_usage::<T>(&stop))
             } else {
-                say::out_text(&text)
+                say::out_text(&stop.render().to_string())
             }
             process::exit(stop.exit_code());
         }
     }
+}
+
+/// What is wrong, and how it is used: clap leaves the usage out where a value is wrong.
+fn with_usage<T: Parser>(mistake: &clap::Error) -> String {
+    let mut text = mistake.render().to_string();
+    if mistake.get(ContextKind::Usage).is_none() {
+        text = format!("{text}\n{}\n", T::command().render_usage());
+    }
+    text
 }
 
 #[cfg(test)]
@@ -124,6 +133,14 @@ mod tests {
         assert_eq!(error.exit_code(), 2, "{error}");
         assert!(error.use_stderr());
         error.to_string()
+    }
+
+    #[test]
+    fn every_mistake_shows_the_usage() {
+        for args in [["--idle-timeout", "soon"], ["--no-such-option", "1"], ["1", "2"]] {
+            let mistake = Args::try_parse_from([&["evserver"], &args[..]].concat()).unwrap_err();
+            assert_eq!(with_usage::<Args>(&mistake).matches("Usage: evserver").count(), 1, "{args:?}");
+        }
     }
 
     #[test]
