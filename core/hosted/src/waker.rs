@@ -67,21 +67,14 @@ impl Waker {
     /// while both ends live (a socket's buffer holds far more bytes than there are threads), so errno stays as the
     /// interrupted code had it.
     pub fn wake(&self) {
-        // AcqRel: what was stored before is seen by the clear that takes this wake.
-        if !self.shared.pending.swap(true, Ordering::AcqRel) {
-            self.shared.bell.ring();
-        }
+        wake(&self.shared.pending, || self.shared.bell.ring());
     }
 }
 
 impl WakeSource {
     /// Takes all wakes up to now; look at what there is to do afterwards, not before.
     pub fn clear(&self) {
-        // First the bell, then the flag. The other way round a wake in between would ring a bell that is then
-        // silenced with its flag left standing, and no later wake would ring again. This way round a wake in
-        // between does not ring, and the look after the clear sees what it was for.
-        self.shared.bell.silence();
-        self.shared.pending.swap(false, Ordering::AcqRel);
+        clear(&self.shared.pending, || self.shared.bell.silence());
     }
 
     /// Blocks until a wake that is not yet cleared, or the timeout; true for a wake. None waits for ever.
@@ -94,6 +87,22 @@ impl WakeSource {
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<bool> {
         self.shared.bell.wait(timeout)
     }
+}
+
+/// Rings for the first wake since the last clear.
+fn wake(pending: &AtomicBool, ring: impl FnOnce()) {
+    // AcqRel: what was stored before is seen by the clear that takes this wake.
+    if !pending.swap(true, Ordering::AcqRel) {
+        ring();
+    }
+}
+
+/// First the bell, then the flag. The other way round a wake in between would ring a bell that is then silenced with
+/// its flag left standing, and no later wake would ring again. This way round a wake in between does not ring,
+/// and the look after the clear sees what it was for.
+fn clear(pending: &AtomicBool, silence: impl FnOnce()) {
+    silence();
+    pending.swap(false, Ordering::AcqRel);
 }
 
 #[cfg(unix)]

@@ -87,6 +87,28 @@ fn a_wake_after_the_source_is_gone_is_harmless() {
     source.clear();
 }
 
+/// The same race step by step: a wake right before or right after the bell is silenced in the middle of a clear.
+#[test]
+fn a_wake_in_the_middle_of_a_clear_does_not_make_later_ones_mute() {
+    for before in [true, false] {
+        let (pending, rung) = (AtomicBool::new(false), AtomicBool::new(false));
+        let wake_once = || wake(&pending, || rung.store(true, Ordering::Relaxed));
+        wake_once();
+        clear(&pending, || {
+            if before {
+                wake_once();
+            }
+            rung.store(false, Ordering::Relaxed);
+            if !before {
+                wake_once();
+            }
+        });
+        // The look after the clear sees what that wake was for; the next one must be heard.
+        wake_once();
+        assert!(rung.load(Ordering::Relaxed), "mute; the wake came before the silence: {before}");
+    }
+}
+
 /// The race between wake and clear: whatever was counted before a wake is seen after a clear, and the source is
 /// ready whenever something is left.
 #[test]
@@ -101,6 +123,8 @@ fn no_wake_is_lost_however_threads_run() {
                 for _ in 0..EACH {
                     done.fetch_add(1, Ordering::Relaxed);
                     waker.wake();
+                    // Or all of them would be done before the other side has cleared twice.
+                    thread::yield_now();
                 }
             });
         }
