@@ -167,14 +167,15 @@ where
     }
 
     /// The poller says something of a client. A token of one that left is ignored.
+    #[inline]
     pub fn event(&mut self, host: &mut H, token: Token, readable: bool, writable: bool, hangup: bool, now: Time) {
-        let runs_again = self.clients.runs_again(token);
-        let Some(client) = self.clients.get_mut(token) else { return };
+        let Some((client, runs_again)) = self.clients.get_queued(token) else { return };
         client.readiness.readable |= readable || hangup;
         client.readiness.writable |= writable || hangup;
         client.readiness.hangup |= hangup;
         if !runs_again {
-            self.serve(host, token, now);
+            let outcome = client.turn(host, token, now.after(1), self.settings.edge_triggered);
+            self.turned(host, token, outcome);
         }
     }
 
@@ -310,7 +311,14 @@ where
     /// Gives a client its turn and does what follows from it.
     fn serve(&mut self, host: &mut H, token: Token, now: Time) {
         let Some(client) = self.clients.get_mut(token) else { return };
-        match client.turn(host, token, now.after(1), self.settings.edge_triggered) {
+        let outcome = client.turn(host, token, now.after(1), self.settings.edge_triggered);
+        self.turned(host, token, outcome);
+    }
+
+    /// Does what follows from a client's turn.
+    #[inline]
+    fn turned(&mut self, host: &mut H, token: Token, outcome: Outcome) {
+        match outcome {
             Outcome::Waiting => {}
             Outcome::Again => self.clients.run_again(token),
             Outcome::Starved => self.clients.starve(token),

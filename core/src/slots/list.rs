@@ -27,11 +27,27 @@ pub(super) struct Links {
     next: [u32; LANES],
     /// 0: in none; else the number of the list.
     list: [u16; LANES],
+    /// The deadline by which it was put where it is in the list of the first lane, in grains. Only compared for
+    /// equality, so that the low bits will do.
+    grain: u32,
 }
 
 impl Links {
     pub const fn new() -> Self {
-        Self { previous: [NONE; LANES], next: [NONE; LANES], list: [0; LANES] }
+        Self { previous: [NONE; LANES], next: [NONE; LANES], list: [0; LANES], grain: 0 }
+    }
+
+    /// Whether it is in this list of the first lane by this deadline, and in none of the others.
+    #[inline]
+    pub fn is_settled(&self, list: u16, grain: u32) -> bool {
+        let [life, line, wheel, _] = self.list;
+        life == list && self.grain == grain && line | wheel == 0
+    }
+
+    /// It was put where it belongs by this deadline.
+    #[inline]
+    pub fn settle(&mut self, grain: u32) {
+        self.grain = grain;
     }
 
     /// The number of the list of this lane; 0 is none.

@@ -78,14 +78,26 @@ const LISTS: usize = 10;
 /// The lists that are in order of a deadline.
 const IN_ORDER: [u16; 4] = [number::ACTIVE, number::DRAIN_ACTIVE, number::LINGERING, number::LINE];
 
-/// The deadline that a list of `IN_ORDER` is in order of.
+/// Deadlines in a list are rounded up to whole grains, so that a busy connection moves in its list once a grain and
+/// not at each byte, and deadlines that are close together are one wake-up.
+const GRAIN_MS: u64 = 32;
+
+/// A turn's clock is read at its beginning and bytes move until its end. So every deadline is put off by this, and
+/// only a turn that took longer has its moments corrected.
+const LONG_TURN_MS: u64 = 32;
+
+// Rule 8: at most 250 ms late.
+const _: () = assert!(LONG_TURN_MS + GRAIN_MS < 250);
+
+/// The deadline that a list of `IN_ORDER` is in order of, in grains.
 #[inline]
-fn deadline_in(list: u16, due: &Deadlines) -> Time {
-    match list {
+fn grain_in(list: u16, due: &Deadlines) -> u64 {
+    let deadline = match list {
         number::LINGERING => due.linger,
         number::LINE => due.line,
         _ => due.idle,
-    }
+    };
+    deadline.as_ms().saturating_add(LONG_TURN_MS).div_ceil(GRAIN_MS)
 }
 
 impl<E: Occupant, S: Storage<E>> Slots<E, S> {
@@ -148,10 +160,22 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         if slot.generation == token.generation { slot.entry.as_mut() } else { None }
     }
 
+    /// The entry of this name, and whether it is noted for [`next_again`](Self::next_again).
+    #[inline]
+    pub fn get_queued(&mut self, token: Token) -> Option<(&mut E, bool)> {
+        let slot = self.slots.slot_mut(token.index)?;
+        if slot.generation != token.generation {
+            return None;
+        }
+        let queued = slot.links.list(Lane::Again) == number::AGAIN;
+        slot.entry.as_mut().map(|entry| (entry, queued))
+    }
+
     /// Puts an entry where its deadlines belong.
     #[inline]
     pub fn settle(&mut self, token: Token) {
-        let Some(entry) = self.get(token) else { return };
+        let Some(slot) = self.slots.slot(token.index) else { return };
+        let (Some(entry), true) = (&slot.entry, slot.generation == token.generation) else { return };
         let due = entry.deadlines();
         let list = match (due.linger == Time::NEVER, due.idle == Time::NEVER, entry.is_draining()) {
             (false, ..) => number::LINGERING,
@@ -160,6 +184,12 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
             (true, true, false) => number::PARKED,
             (true, true, true) => number::DRAIN_PARKED,
         };
+        let grain = grain_in(list, &due) as u32;
+        let links = &slot.links;
+        if links.is_settled(list, grain) && due.line.min(due.ticket).min(due.timer) == Time::NEVER {
+            // The common case: moved again within the grain, or not at all.
+            return;
+        }
         self.place(Lane::Life, list, token.index, &due);
         self.place(Lane::Line, if due.line == Time::NEVER { 0 } else { number::LINE }, token.index, &due);
         let set = due.ticket.min(due.timer);
@@ -167,6 +197,9 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         if self.list_of(Lane::Wheel, token.index) != bucket {
             self.unlist(Lane::Wheel, token.index);
             self.enlist(Lane::Wheel, bucket, token.index);
+        }
+        if let Some(slot) = self.slots.slot_mut(token.index) {
+            slot.links.settle(grain);
         }
     }
 
@@ -196,25 +229,28 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         None
     }
 
-    /// Says that what was told to have happened in a turn that began at `began` happened at `ended`, when the
-    /// turn took long enough to tell them apart: bytes moved up to the turn's end, and no limit fires early.
+    /// Says that what was told to have happened in a turn that began at `began` happened by `ended`, so that no
+    /// limit fires early. Costs nothing unless the turn was long.
     ///
-    /// What was touched in the turn is at the end of its list, so nothing else is visited.
+    /// What was touched in the turn has the last deadline of its list, so nothing else is visited.
     pub fn end_turn(&mut self, began: Time, ended: Time) {
-        if began == ended {
+        if ended.since_ms(began) < LONG_TURN_MS {
             return;
         }
         for list in IN_ORDER {
             let lane = if list == number::LINE { Lane::Line } else { Lane::Life };
             let mut index = self.list(list).tail;
+            let mut last = None;
             while let Some(slot) = self.slots.slot_mut(index) {
                 let Some(entry) = &mut slot.entry else { break };
-                let before = deadline_in(list, &entry.deadlines());
-                entry.restamp(began, ended);
-                if deadline_in(list, &entry.deadlines()) == before {
+                let grain = grain_in(list, &entry.deadlines());
+                if *last.get_or_insert(grain) != grain {
                     break;
                 }
+                entry.restamp(began, ended);
+                let token = Token { index, generation: slot.generation };
                 index = slot.links.previous(lane);
+                self.settle(token);
             }
         }
     }
@@ -241,12 +277,6 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
             self.unlist(Lane::Again, token.index);
             self.enlist(Lane::Again, list, token.index);
         }
-    }
-
-    /// Whether an entry is noted for [`next_again`](Self::next_again).
-    #[inline]
-    pub fn runs_again(&self, token: Token) -> bool {
-        self.list_of(Lane::Again, token.index) == number::AGAIN
     }
 
     /// The next entry that has work; it is not noted any more.
@@ -303,7 +333,7 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
             }
             let next = self.slots.slot(index).map_or(NONE, |slot| slot.links.next(lane));
             let behind = self.slots.slot(next).and_then(|slot| slot.entry.as_ref());
-            if behind.is_some_and(|behind| deadline_in(list, due) <= deadline_in(list, &behind.deadlines())) {
+            if behind.is_some_and(|behind| grain_in(list, due) <= grain_in(list, &behind.deadlines())) {
                 return;
             }
         }
@@ -313,7 +343,7 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
 
     fn head_deadline(&self, list: u16) -> Option<Time> {
         let due = self.slots.slot(self.list(list).head)?.entry.as_ref()?.deadlines();
-        Some(deadline_in(list, &due))
+        Some(Time::from_ms(grain_in(list, &due).saturating_mul(GRAIN_MS)))
     }
 
     fn token_at(&self, index: u32) -> Option<Token> {
