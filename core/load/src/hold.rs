@@ -175,7 +175,8 @@ fn sweep(held: &[Option<OwnedFd>], progress: &mut Progress) -> Outcome<()> {
             let at = polled.iter().position(|polled| !polled.revents().is_empty()).unwrap_or(0);
             let connection = index * SWEEP + at;
             let why = format!(
-                "the server sent to or ended {count} of {} held connections, first connection {connection}",
+                "the server sent to or ended {count} of {} held connections, first connection {connection}; \
+                 is its idle limit shorter than this load?",
                 polled.len()
             );
             return Err(Failure::Refused(why));

@@ -11,9 +11,10 @@ use crate::poller::Poller;
 use crate::progress::Progress;
 use crate::script::Script;
 
-/// Connections that may be in the making. A queue of 128 is the least that servers listen with; whoever does
-/// not fit is silently dropped and tries again after a second.
-const OPENING_MAX: usize = 100;
+/// Connections that may be in the making: as many at once as a listen queue of 512 surely takes, so that a busy
+/// machine changes between client and server seldom. With a shorter queue, whoever does not fit is silently dropped
+/// by the kernel and tries again after a second.
+const OPENING_MAX: usize = 400;
 
 /// When a connection counts as open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

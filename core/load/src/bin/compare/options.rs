@@ -23,7 +23,7 @@ use crate::table::{Found, Line, json, markdown};
 #[derive(Debug, Parser)]
 #[command(name = "evserver-compare", version)]
 pub struct Options {
-    /// The server that is judged [beside this program: evserver]
+    /// The server that is judged [beside this program: evserver --idle-timeout 600]
     #[arg(long, value_name = "COMMAND")]
     subject: Option<String>,
     /// How it answers
@@ -123,7 +123,8 @@ impl Options {
     /// The program that plays `role`, or why there is none.
     fn server(&self, role: Role) -> Result<Server, String> {
         let (given, program, arguments): (_, _, &[&str]) = match role {
-            Role::Subject => (&self.subject, "evserver", &[]),
+            // Longer than any round may take on a busy machine; the timers are at work all the same.
+            Role::Subject => (&self.subject, "evserver", &["--idle-timeout", "600"]),
             Role::Yardstick => (&self.yardstick, "evserver-yardstick", &["--greeting"]),
             Role::Tokio => (&self.tokio, "examples/tokio_lines", &[]),
         };
