@@ -15,7 +15,7 @@ use core::borrow::BorrowMut;
 use evserver_core::{
     Accept, Action, Buffers, Client, Connection, Counts, Deadlines, Host, Interest, Io, Late, Limits, LineEnd, Next,
     NoRoom, NumberedEcho, Protocol, Readiness, Reply, Server, Settings, Slot, Ticket, Time, Token, Transport, Turn,
-    Wants, drive,
+    Wants, drive, parse_decimal,
 };
 
 type Echo = Connection<NumberedEcho, &'static mut Buffers>;
@@ -68,6 +68,7 @@ export! {
     gate_set_timer(reply: &mut Reply<'_>, ms: u32) { reply.set_timer(ms); reply.stop_timer() }
     gate_time_after(time: Time, ms: u32, earlier: Time) -> u64 { time.after(ms).since_ms(earlier) }
     gate_counts_add(counts: &mut Counts, other: &Counts) { counts.add(other) }
+    gate_parse_decimal(digits: &[u8]) -> Option<u64> { parse_decimal(digits) }
     gate_token(bits: u64) -> u64 { Token::from_bits(bits).to_bits() }
 
     gate_drive(connection: &mut Echo, wire: &mut Wire, readiness: &mut Readiness, now: Time, budget: usize) -> Turn {
