@@ -170,31 +170,36 @@ impl<const N: usize> Input<N> {
     /// The number of bytes before the next `end_of_line`, if there is one.
     #[inline]
     pub fn find(&mut self, end_of_line: u8) -> Option<usize> {
-        self.find_behind(0, end_of_line)
+        let (bytes, searched) = self.unread();
+        let found = find(end_of_line, bytes, searched);
+        self.searched(found.unwrap_or(self.len()));
+        found
     }
 
-    /// The number of bytes before the next `end_of_line` behind the first `skip` bytes, if there is one.
-    ///
-    /// A byte that was searched once is not searched again: after a miss the search goes on behind it, and a
-    /// line that was found and had to wait is found again at once.
+    /// What is filled, and how many of the first bytes of it need not be searched.
     #[inline]
-    pub fn find_behind(&mut self, skip: usize, end_of_line: u8) -> Option<usize> {
-        let from = skip.max(self.searched as usize);
-        let rest = self.filled().get(from..).unwrap_or(&[]);
-        let found = if rest.is_empty() { None } else { memchr::memchr(end_of_line, rest) };
-        let searched = from + found.unwrap_or(rest.len());
-        self.searched = searched as u32;
-        found.map(|_| searched.saturating_sub(skip))
+    pub fn unread(&self) -> (&[u8], usize) {
+        (self.filled(), self.searched as usize)
     }
 
-    /// The `n` bytes behind the first `skip`.
+    /// The first `n` bytes were searched. They are not searched again: after a miss the search goes on behind them,
+    /// and a line that was found and had to wait is found again at once.
     #[inline]
-    pub fn behind(&self, skip: usize, n: usize) -> &[u8] {
-        self.filled().get(skip..).and_then(|rest| rest.get(..n)).unwrap_or(&[])
+    pub fn searched(&mut self, n: usize) {
+        self.searched = n.min(self.window.len()) as u32;
     }
 
     pub fn clear(&mut self) {
         self.consume(usize::MAX);
+    }
+}
+
+/// Where `end_of_line` is in `bytes`, of which the first `searched` do not hold it.
+#[inline]
+pub(crate) fn find(end_of_line: u8, bytes: &[u8], searched: usize) -> Option<usize> {
+    match bytes.get(searched..) {
+        None | Some([]) => None,
+        Some(unsearched) => memchr::memchr(end_of_line, unsearched).map(|at| searched + at),
     }
 }
 

@@ -81,6 +81,18 @@ impl NumberedEcho {
         then
     }
 
+    /// Puts a whole reply at the beginning of `space` and returns its length; `None` when it does not fit.
+    #[inline]
+    fn put(&self, line: &[u8], space: &mut [u8]) -> Option<usize> {
+        // All of the array, of which only the first bytes stay: a copy of fixed size is two instructions.
+        *space.first_chunk_mut()? = self.prefix;
+        let rest = space.get_mut(usize::from(self.prefix_len)..)?;
+        let (middle, [last, ..]) = rest.split_at_mut_checked(line.len())? else { return None };
+        middle.copy_from_slice(line);
+        *last = b'\n';
+        Some(usize::from(self.prefix_len) + line.len() + 1)
+    }
+
     /// Writes a reply that does not fit the buffer, in pieces.
     #[cold]
     fn line_in_pieces(&mut self, line: &[u8], reply: &mut Reply<'_>) -> Next {
@@ -115,15 +127,10 @@ impl Protocol for NumberedEcho {
         if line == b"quit" {
             return self.write(&[GOODBYE], Next::Close, reply);
         }
-        let prefix = self.prefix.get(..usize::from(self.prefix_len)).unwrap_or(&[]);
         if self.written == 0
-            && let Ok(space) = reply.claim(prefix.len() + line.len() + 1)
-            && let Some((head, rest)) = space.split_at_mut_checked(prefix.len())
-            && let Some((last, middle)) = rest.split_last_mut()
+            && let Some(len) = self.put(line, reply.space())
         {
-            head.copy_from_slice(prefix);
-            middle.copy_from_slice(line);
-            *last = b'\n';
+            reply.wrote(len);
             self.count();
             return Next::Line;
         }

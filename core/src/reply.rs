@@ -49,19 +49,22 @@ impl Reply<'_> {
     #[must_use = "nothing was written if there was no room"]
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        self.claim(bytes.len())?.copy_from_slice(bytes);
+        let space = self.space().get_mut(..bytes.len()).ok_or(NoRoom)?;
+        space.copy_from_slice(bytes);
+        self.written += bytes.len();
         Ok(())
     }
 
-    /// Room for exactly `n` bytes, which count as written: for a reply that is put together in place.
-    ///
-    /// # Errors
-    /// [`NoRoom`] when they do not fit; then nothing counts as written.
+    /// What is free: for a reply that is put together in place. [`wrote`](Self::wrote) says how much of it was used.
     #[inline]
-    pub fn claim(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        let space = self.free.get_mut(self.written..).and_then(|free| free.get_mut(..n)).ok_or(NoRoom)?;
-        self.written += n;
-        Ok(space)
+    pub fn space(&mut self) -> &mut [u8] {
+        self.free.get_mut(self.written..).unwrap_or(&mut [])
+    }
+
+    /// The first `n` bytes of [`space`](Self::space) are part of the reply; more than there are count as all.
+    #[inline]
+    pub fn wrote(&mut self, n: usize) {
+        self.written += n.min(self.room());
     }
 
     /// Writes as many of the first of `bytes` as fit and returns their number.

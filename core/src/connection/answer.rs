@@ -3,7 +3,7 @@
 use core::borrow::BorrowMut;
 
 use super::{Connection, Drain, PeerEnd, State, Step, Timer};
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, find};
 use crate::protocol::{LineEnd, Next, Protocol};
 use crate::reason::CloseReason;
 use crate::reply::{Aside, Reply, TimerRequest};
@@ -67,17 +67,23 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         let Buffers { input, output } = buffers.borrow_mut();
         let was_empty = output.is_empty();
         let mut reply = Reply { free: output.space(), written: 0, aside: &mut self.aside };
-        let mut taken = 0;
+        let mut again = self.again;
+        let (mut rest, mut searched) = input.unread();
         let stop = loop {
-            let Some(end) = input.find_behind(taken, P::LINE_END.last_byte()) else { break Stop::NoLine };
-            let bytes = input.behind(taken, end);
+            let Some(end) = find(P::LINE_END.last_byte(), rest, searched) else {
+                searched = rest.len();
+                break Stop::NoLine;
+            };
+            // If it has to wait it is found again at once.
+            searched = end;
+            let Some((bytes, [_, behind @ ..])) = rest.split_at_checked(end) else { break Stop::NoLine };
             let line = match (P::LINE_END, bytes) {
                 (LineEnd::Newline | LineEnd::CrLf, [line @ .., b'\r']) => line,
                 (LineEnd::CrLf, _) => break Stop::Poisoned(end),
                 (LineEnd::Newline | LineEnd::Byte(_), line) => line,
             };
             let empty = was_empty && reply.written == 0;
-            if !empty && (self.again || reply.room() < protocol.room(line.len())) {
+            if !empty && (again || reply.room() < protocol.room(line.len())) {
                 break Stop::NoRoom;
             }
             let before = (reply.written, reply.aside.ticket);
@@ -86,12 +92,14 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 let told = Told { written: reply.written - before.0, was_empty: empty, ticket: before.1 };
                 break Stop::Said(next, end, told);
             }
-            taken += end + 1;
-            self.again = false;
+            (rest, searched, again) = (behind, 0, false);
         };
+        let taken = input.len() - rest.len();
         let written = reply.written;
         output.fill(written);
         input.consume(taken);
+        input.searched(searched);
+        self.again = again;
         if taken > 0 {
             self.line_began = Time::NEVER;
         }
