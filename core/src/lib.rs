@@ -23,6 +23,8 @@ mod reason;
 mod reply;
 mod server;
 mod slots;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod time;
 mod token;
 mod wants;
