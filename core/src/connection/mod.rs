@@ -160,7 +160,10 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     pub fn lend(&mut self, buffers: B, now: Time) {
         if self.buffers.is_none() {
             let buffers = self.buffers.insert(buffers);
-            (*buffers).borrow_mut().clear();
+            let buffers = (*buffers).borrow_mut();
+            if !buffers.is_empty() {
+                buffers.clear();
+            }
             if !self.is_at_rest() {
                 self.answer(now);
             }

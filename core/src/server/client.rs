@@ -44,9 +44,14 @@ where
     /// Moves what can move, takes the buffers back if they are empty, and tells the poller of a new interest.
     #[inline]
     pub(super) fn turn(&mut self, host: &mut H, token: Token, stamp: Time, edge_triggered: bool) -> Outcome {
-        self.lend(host, stamp);
         let Self { connection, socket, readiness, .. } = self;
-        let turn = host.guard(|| drive(connection, socket, readiness, stamp, TURN_BYTES));
+        let buffers = if connection.has_buffers() { None } else { host.take_buffers() };
+        let turn = host.guard(|| {
+            if let Some(buffers) = buffers {
+                connection.lend(buffers, stamp);
+            }
+            drive(connection, socket, readiness, stamp, TURN_BYTES)
+        });
         let turn = turn.unwrap_or_else(|| self.panicked(host));
         let outcome = match turn {
             Turn::Closed(reason) => return Outcome::Closed(reason),

@@ -352,7 +352,9 @@ where
     /// Buffers may have come back: the client that waited longest for some has work.
     #[inline]
     fn feed(&mut self) {
-        if let Some(token) = self.clients.next_starved() {
+        if self.clients.has_starved()
+            && let Some(token) = self.clients.next_starved()
+        {
             self.clients.run_again(token);
         }
     }

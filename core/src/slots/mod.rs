@@ -265,6 +265,12 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         self.queue(number::STARVED, token);
     }
 
+    /// Whether an entry waits for buffers.
+    #[inline]
+    pub fn has_starved(&self) -> bool {
+        !self.list(number::STARVED).is_empty()
+    }
+
     /// The entry that waited longest for buffers; it is not noted any more.
     pub fn next_starved(&mut self) -> Option<Token> {
         let token = self.token_at(self.list(number::STARVED).head)?;
