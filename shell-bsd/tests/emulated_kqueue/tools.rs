@@ -7,7 +7,7 @@ use std::process::Command;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-pub use evserver_bsd::sys::emulated::*;
+pub use evserver_bsd::emulated::*;
 
 /// How long a test waits for what must come. Only a failing test waits so long.
 pub const LIMIT: Duration = Duration::from_secs(20);
