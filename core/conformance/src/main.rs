@@ -24,7 +24,7 @@ struct Arguments {
     /// Shows the cases and their rules, and runs none
     #[arg(long)]
     list: bool,
-    /// Runs the cases whose name contains NAME (repeatable)
+    /// Runs the case of this name, or those whose name contains NAME (repeatable)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Leaves out a case that this server cannot have, and says why (repeatable)

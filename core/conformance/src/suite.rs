@@ -53,7 +53,7 @@ impl Suite {
         Suite { seed, ..self }
     }
 
-    /// Only the cases whose name contains one of these texts; all when there is none.
+    /// Only the cases that have one of these names, or whose name contains it when none has it; all when there is no text.
     #[must_use]
     pub fn only<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Suite {
         self.only.extend(names.into_iter().map(Into::into));
@@ -79,8 +79,10 @@ impl Suite {
         if let Some((name, _)) = self.without.iter().find(|(name, _)| !all.iter().any(|case| case.name == name)) {
             return Err(format!("no case is named '{name}'"));
         }
-        let wanted = |case: &Case| self.only.is_empty() || self.only.iter().any(|name| case.name.contains(&**name));
-        Ok(all.into_iter().filter(wanted).collect())
+        let is_name = |text: &str| all.iter().any(|case| case.name == text);
+        let fits = |case: &Case, text: &str| case.name == text || (!is_name(text) && case.name.contains(text));
+        let wanted = |case: &Case| self.only.is_empty() || self.only.iter().any(|text| fits(case, text));
+        Ok(all.iter().filter(|case| wanted(case)).copied().collect())
     }
 
     /// Why a case is left out, if it is.

@@ -283,7 +283,7 @@ fn no_interest_in_writing_left_on(context: &Context) -> Outcome {
 fn partial_writes_lose_and_repeat_nothing(context: &Context) -> Outcome {
     let mut random = context.random(0);
     let mut input = Vec::new();
-    for line in 0..3_000 {
+    for line in 0..15_000 {
         let length = [0, 1, 7, 100, 1000, 4095][random.below(6)].min(4095);
         input.extend((0..length).map(|at| b'!' + ((line + at) % 90) as u8));
         input.push(b'\n');
@@ -293,7 +293,9 @@ fn partial_writes_lose_and_repeat_nothing(context: &Context) -> Outcome {
     client.while_sending(&input, |client| {
         let mut rest = &expected[..];
         while !rest.is_empty() {
-            let (sip, later) = rest.split_at(rest.len().min(1 + random.below(3000)));
+            // Slower than the server, so that its sends are held up again and again, and in the midst of a reply.
+            std::thread::sleep(Duration::from_millis(1));
+            let (sip, later) = rest.split_at(rest.len().min(1 + random.below(40_000)));
             client.expect(sip)?;
             rest = later;
         }

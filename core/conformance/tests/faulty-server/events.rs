@@ -20,7 +20,7 @@ const LISTENER: u64 = 0;
 const OVERFLOW_BYTES: usize = 64 * 1024;
 
 /// How rarely the fault looks at the clock.
-const LATE_SCAN: Duration = Duration::from_secs(12);
+const LATE_SCAN: Duration = Duration::from_secs(60);
 
 struct Connection {
     stream: TcpStream,
@@ -31,6 +31,7 @@ struct Connection {
     /// When a byte last moved, or when our end of stream was sent.
     last: Instant,
     lingers: bool,
+    first_stall: Option<Instant>,
 }
 
 /// What becomes of a connection after its turn.
@@ -98,7 +99,15 @@ fn accepted(stream: TcpStream, open: usize, options: Options) -> Option<Connecti
         Fault::ObeysHangUpFirst => EventFlags::IN | EventFlags::RDHUP,
         _ => EventFlags::IN,
     };
-    Some(Connection { stream, talk, interest, ended: false, last: Instant::now(), lingers: false })
+    Some(Connection {
+        stream,
+        talk,
+        interest,
+        ended: false,
+        last: Instant::now(),
+        lingers: false,
+        first_stall: None,
+    })
 }
 
 /// Gives a connection its turn, and tells the poller what it waits for then.
@@ -132,7 +141,11 @@ fn turn(
 
 impl Connection {
     fn deadline(&self, options: Options) -> Instant {
-        self.last + if self.lingers { LINGER } else { options.idle() }
+        match self.first_stall {
+            Some(first) if options.fault == Fault::AddsStallsUp => first + options.idle(),
+            _ if self.lingers => self.last + LINGER,
+            _ => self.last + options.idle(),
+        }
     }
 
     fn wanted(&self, options: Options) -> EventFlags {
@@ -140,7 +153,12 @@ impl Connection {
         match options.fault {
             Fault::ReadsOnceAnEdge => self.interest,
             Fault::LeavesWriteInterest if self.interest.contains(EventFlags::OUT) => self.interest,
-            Fault::SpinsWhileBlocked | Fault::BuffersWithoutEnd | Fault::InputKeepsStuckAlive if blocked => {
+            Fault::SpinsWhileBlocked
+            | Fault::BuffersWithoutEnd
+            | Fault::ClosesOnOverflow
+            | Fault::InputKeepsStuckAlive
+                if blocked =>
+            {
                 EventFlags::IN | EventFlags::OUT
             }
             Fault::LeavesWriteInterest if blocked => EventFlags::IN | EventFlags::OUT,
@@ -174,7 +192,7 @@ impl Connection {
                 return Ok(Fate::Goes);
             }
             let blocked = !self.talk.output.is_empty() && !self.send(options)?;
-            if blocked && options.fault != Fault::BuffersWithoutEnd {
+            if blocked && !matches!(options.fault, Fault::BuffersWithoutEnd | Fault::ClosesOnOverflow) {
                 return Ok(Fate::Stays);
             }
             if !blocked && options.fault == Fault::ForgetsBufferedLines && received {
@@ -210,15 +228,16 @@ impl Connection {
                     if all || options.fault != Fault::RepeatsPartialSends {
                         self.talk.output.drain(..n);
                     }
-                    if options.fault != Fault::SentBytesDoNotCount {
-                        self.last = Instant::now();
-                    }
+                    self.last = Instant::now();
                     if all {
                         return Ok(true);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.first_stall.get_or_insert_with(Instant::now);
+                    return Ok(false);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -84,6 +84,6 @@ faults! {
     FiresEarly = "fires-early",
     /// Input counts as life of a connection whose output is stuck.
     InputKeepsStuckAlive = "input-keeps-stuck-alive",
-    /// Only input counts as life of a connection.
-    SentBytesDoNotCount = "sent-bytes-do-not-count",
+    /// The clock of a stall is started by the first one and cleared by no progress.
+    AddsStallsUp = "adds-stalls-up",
 }

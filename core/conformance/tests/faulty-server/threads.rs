@@ -80,9 +80,7 @@ fn send(mut stream: &TcpStream, output: &mut Vec<u8>, last: &mut Instant, option
         match stream.write(&output[..split]) {
             Ok(n) => {
                 output.drain(..n);
-                if options.fault != Fault::SentBytesDoNotCount {
-                    *last = Instant::now();
-                }
+                *last = Instant::now();
             }
             Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(error),
