@@ -21,6 +21,7 @@ mod source;
 mod stop;
 mod table;
 mod waker;
+mod work;
 
 pub use address::{AddressError, ListenAddress};
 pub use cli::{CommonArgs, DEFAULT_BACKLOG, DEFAULT_PORT, parse, parse_from};
@@ -35,3 +36,4 @@ pub use source::Source;
 pub use stop::{Requests, StopHandle};
 pub use table::Table;
 pub use waker::{WakeSource, Waker};
+pub use work::{Submitted, WorkPanicked, WorkPool};
