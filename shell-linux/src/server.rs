@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use evserver_core::{Accept, Interest, Io, Protocol, Settings, Time, Transport};
-use evserver_hosted::event_loop::{Backend, Event, SignalRequest, run};
+use evserver_hosted::event_loop::{Backend, Event, Setup, SignalRequest, run};
 use evserver_hosted::{Listening, Peer, Report, Source, StopHandle};
 
 use crate::poller::Poller;
@@ -18,6 +18,9 @@ use crate::timer::Timer;
 pub struct Options {
     /// Limits of time and number, and the mode of the poller.
     pub settings: Settings,
+    /// Loops, each on a thread of its own; 0 counts as 1. More than one need listeners that were opened with
+    /// [`ListenOptions::reuse_port`](evserver_hosted::ListenOptions::reuse_port).
+    pub loops: usize,
     /// Stops the server from elsewhere; a clone stays with the caller.
     pub stop: Option<StopHandle>,
     /// The program's signals, if they are to stop the server.
@@ -26,7 +29,7 @@ pub struct Options {
 
 /// Serves the clients of `listeners` until it is stopped; `make` makes the protocol of each.
 ///
-/// Runs on this thread. A signal, or [`StopHandle::drain`], has it answer what was received, flush, and return.
+/// Runs on this thread, and on others if there are several loops. A signal, or [`StopHandle::drain`], has it answer what was received, flush, and return.
 /// SIGPIPE is never raised and its action is left alone.
 ///
 /// # Errors
@@ -35,11 +38,13 @@ pub struct Options {
 pub fn serve<P, F>(listeners: Vec<Listening>, options: Options, make: F) -> io::Result<Report>
 where
     P: Protocol,
-    F: FnMut(&Peer<P>) -> P,
+    F: Fn(&Peer<P>) -> P + Sync,
 {
-    let Options { settings, stop, signals } = options;
-    let stop = stop.map_or_else(StopHandle::new, Ok)?;
-    run(Epoll::new(settings.edge_triggered, signals)?, listeners, settings, &stop, make)
+    let Options { settings, loops, stop, signals } = options;
+    let setup = Setup { settings, loops: loops.max(1), stop: stop.map_or_else(StopHandle::new, Ok)? };
+    let edge_triggered = settings.edge_triggered;
+    let first = Epoll::new(edge_triggered, signals)?;
+    run(first, || Epoll::new(edge_triggered, None), listeners, &setup, make)
 }
 
 /// A connected socket.

@@ -5,6 +5,7 @@ use std::process;
 
 use clap::Parser;
 use clap::error::ContextKind;
+use evserver_core::{Limits, Settings};
 
 use crate::address::ListenAddress;
 use crate::say;
@@ -74,6 +75,36 @@ impl CommonArgs {
     /// The addresses to listen on: those of `--listen`, or every address of this machine at PORT.
     pub fn addresses(&self) -> Vec<ListenAddress> {
         if self.listen.is_empty() { vec![ListenAddress::any(self.port)] } else { self.listen.clone() }
+    }
+
+    /// The limits of time and number, for a poller that reports states.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            limits: Limits { idle_ms: self.idle_ms, line_ms: self.line_ms, ..Limits::new() },
+            max_connections: self.max_connections,
+            drain_ms: self.drain_ms,
+            edge_triggered: false,
+        }
+    }
+}
+
+/// Options of the shells that serve many clients in one loop, to be flattened beside [`CommonArgs`].
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+#[command(about = None, long_about = None)]
+pub struct LoopArgs {
+    /// Serve with N loops, each on a thread of its own; the kernel spreads the clients over them
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| parse_threads(text))]
+    pub threads: usize,
+}
+
+/// More threads than this help nobody: a loop is never idle while it has work.
+const MAX_THREADS: usize = 1024;
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=MAX_THREADS) => Ok(threads),
+        _ => Err(format!("write a number from 1 to {MAX_THREADS}")),
     }
 }
 

@@ -39,12 +39,25 @@ struct Jobs<P> {
     waker: Waker,
 }
 
-/// Something to do with one connection.
+/// Something to do, with one connection or with the loop.
 pub enum Job<P> {
     /// Send these bytes between two replies; say to the function whether they were taken.
     Push(Token, Arc<[u8]>, Option<Outcome>),
     /// Store the answer that a ticket stands for in the protocol; refused when nobody waits for it any more.
     Complete(Ticket, Box<dyn FnOnce(&mut P) + Send>),
+    /// Do what another loop of the same server says.
+    Control(Control),
+}
+
+/// What the loops of one server tell each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Take no new clients, answer what was received, then end.
+    Drain,
+    /// End now.
+    StopNow,
+    /// A loop has ended.
+    LoopEnded,
 }
 
 /// Is told whether a push was taken whole (`true`) or refused whole (`false`).
@@ -54,6 +67,7 @@ impl<P> std::fmt::Debug for Job<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Push(token, bytes, _) => f.debug_tuple("Push").field(token).field(&bytes.len()).finish(),
+            Self::Control(control) => f.debug_tuple("Control").field(control).finish(),
             Self::Complete(ticket, _) => f.debug_tuple("Complete").field(ticket).finish(),
         }
     }
@@ -85,6 +99,11 @@ impl<P> Handle<P> {
     /// called next. Too late, or twice, it is dropped.
     pub fn complete(&self, ticket: Ticket, answer: impl FnOnce(&mut P) + Send + 'static) {
         self.add(Job::Complete(ticket, Box::new(answer)));
+    }
+
+    /// Tells the loop something of its server.
+    pub(crate) fn control(&self, control: Control) {
+        self.add(Job::Control(control));
     }
 
     /// The next thing to do, in order.

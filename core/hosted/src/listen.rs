@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use socket2::{SockRef, Socket};
 
 use crate::address::ListenAddress;
-use crate::cli::{CommonArgs, DEFAULT_BACKLOG};
+use crate::cli::{CommonArgs, DEFAULT_BACKLOG, LoopArgs};
 use crate::reason::reason;
 
 mod resolve;
@@ -72,7 +72,7 @@ impl Listening {
     ///
     /// `Unsupported` if this one was not opened with [`ListenOptions::reuse_port`], or where the system has no
     /// SO_REUSEPORT; else what the system says.
-    pub fn another(&self) -> io::Result<TcpListener> {
+    pub fn another(&self) -> io::Result<Listening> {
         if !self.options.reuse_port {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -80,7 +80,8 @@ impl Listening {
         if self.address.is_ipv6() {
             socket.set_only_v6(SockRef::from(&self.listener).only_v6()?)?;
         }
-        socket::listen_with(socket, self.address, &self.options, true)
+        let listener = socket::listen_with(socket, self.address, &self.options, true)?;
+        Ok(Listening { listener, address: self.address, options: self.options })
     }
 }
 
@@ -117,6 +118,17 @@ impl std::error::Error for ListenError {}
 /// The first address at which it is not possible; sockets that are open already are closed.
 pub fn listen_all(args: &CommonArgs) -> Result<Vec<Listening>, ListenError> {
     listen(&args.addresses(), &ListenOptions { backlog: args.backlog, ..ListenOptions::default() })
+}
+
+/// [`listen_all`] for a shell that may have several loops: with more than one the port is shared.
+///
+/// # Errors
+///
+/// Those of [`listen_all`].
+pub fn listen_for_loops(args: &CommonArgs, loops: &LoopArgs) -> Result<Vec<Listening>, ListenError> {
+    let options =
+        ListenOptions { backlog: args.backlog, reuse_port: loops.threads > 1, ..ListenOptions::default() };
+    listen(&args.addresses(), &options)
 }
 
 /// Listens at each of these addresses.

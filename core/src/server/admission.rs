@@ -17,8 +17,6 @@ const COMPLAINT_MS: u32 = 60_000;
 /// The gate of a server.
 #[derive(Debug)]
 pub(super) struct Admission {
-    /// Clients served at one time; `None` is no limit.
-    limit: Option<u32>,
     /// Refused clients that are still connected.
     refused: u32,
     rest: Rest,
@@ -39,23 +37,9 @@ pub(super) enum Rest {
     ForGood,
 }
 
-/// What a new client gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Serve,
-    Refuse,
-}
-
 impl Admission {
-    pub const fn new(limit: Option<u32>) -> Self {
-        Self { limit, refused: 0, rest: Rest::Not, complain_after: Time::from_ms(0) }
-    }
-
-    pub fn verdict(&self, open: u64) -> Verdict {
-        match self.limit {
-            Some(limit) if open >= u64::from(limit) => Verdict::Refuse,
-            Some(_) | None => Verdict::Serve,
-        }
+    pub const fn new() -> Self {
+        Self { refused: 0, rest: Rest::Not, complain_after: Time::from_ms(0) }
     }
 
     pub fn is_open(&self) -> bool {
@@ -130,9 +114,7 @@ mod tests {
 
     #[test]
     fn refused_clients_are_bounded() {
-        let mut admission = Admission::new(Some(1));
-        assert_eq!(admission.verdict(0), Verdict::Serve);
-        assert_eq!(admission.verdict(1), Verdict::Refuse);
+        let mut admission = Admission::new();
         for _ in 1..REFUSED_AT_ONCE {
             assert!(!admission.refused());
         }
@@ -144,7 +126,7 @@ mod tests {
 
     #[test]
     fn exhaustion_ends_with_a_close_or_after_a_second_and_is_said_once_a_minute() {
-        let mut admission = Admission::new(None);
+        let mut admission = Admission::new();
         let now = Time::from_ms(5_000);
         assert!(admission.exhausted(now));
         assert_eq!(admission.retry(), Some(Time::from_ms(6_000)));

@@ -27,6 +27,16 @@ pub trait Host<const N: usize = BUFFER_BYTES> {
     /// The protocol for a new client; `None` when it could not be made (it panicked), which drops the client.
     fn protocol(&mut self, peer: &Self::Peer) -> Option<Self::Protocol>;
 
+    /// Counts a client in, unless `limit` are served already; `open` is how many this server serves.
+    ///
+    /// For servers that share a limit: the host of each counts for all of them.
+    fn enter(&mut self, limit: Option<u32>, open: u64) -> bool {
+        limit.is_none_or(|limit| open < u64::from(limit))
+    }
+
+    /// A client that was counted in has left.
+    fn leave(&mut self) {}
+
     /// Begins to watch a socket; its events carry `token`. `false` drops the client.
     ///
     /// In edge-triggered mode the interest does not matter: both directions are watched from the start.

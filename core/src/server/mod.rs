@@ -6,8 +6,8 @@ mod host;
 
 use core::borrow::BorrowMut;
 
+use admission::Admission;
 pub use admission::REFUSED_AT_ONCE;
-use admission::{Admission, Verdict};
 pub use client::Client;
 use client::Outcome;
 pub use host::{Accept, Complaint, Host};
@@ -79,7 +79,7 @@ where
     pub const fn new(storage: S, settings: Settings) -> Self {
         Self {
             clients: Slots::new(storage),
-            admission: Admission::new(settings.max_connections),
+            admission: Admission::new(),
             settings,
             counts: Counts::new(),
             drain_until: None,
@@ -135,12 +135,13 @@ where
 
     fn admit(&mut self, host: &mut H, socket: H::Socket, peer: &H::Peer, now: Time) {
         let stamp = now.after(1);
-        let refused = self.admission.verdict(self.counts.open) == Verdict::Refuse;
+        let refused = !host.enter(self.settings.max_connections, self.counts.open);
         let connection = if refused {
             Connection::refuse(FULL, &self.settings.limits, stamp)
         } else {
             let Some(protocol) = host.protocol(peer) else {
                 self.counts.panicked += 1;
+                host.leave();
                 return host.complain(Complaint::ProtocolPanicked);
             };
             Connection::new(protocol, &self.settings.limits, stamp)
@@ -152,6 +153,9 @@ where
             Err(Full(client)) => {
                 self.admission.table_full();
                 host.watch_listeners(false);
+                if !refused {
+                    host.leave();
+                }
                 return drop(client);
             }
         };
@@ -332,15 +336,14 @@ where
     fn close(&mut self, host: &mut H, token: Token, reason: CloseReason) {
         let Some(mut client) = self.clients.remove(token) else { return };
         client.leave(host, token);
-        match reason {
-            _ if client.refused => {}
-            CloseReason::Panicked => {
-                self.counts.closed(reason);
-                host.complain(Complaint::ProtocolPanicked);
-            }
-            _ => self.counts.closed(reason),
-        }
         let refused = client.refused;
+        if !refused {
+            self.counts.closed(reason);
+            host.leave();
+        }
+        if reason == CloseReason::Panicked {
+            host.complain(Complaint::ProtocolPanicked);
+        }
         // The protocol is dropped with it, and that may panic.
         let _ = host.guard(|| drop(client));
         if self.admission.left(refused) {

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use evserver_core::{Accept, Buffers, Complaint, Host, Interest, Protocol, Token};
 
 use super::Backend;
+use super::shared::Shared;
 use crate::handle::{Handle, Peer};
 use crate::listen::Listening;
 use crate::pool::Pool;
@@ -15,19 +16,27 @@ use crate::say;
 use crate::source::Source;
 
 /// A backend with its listeners, buffers and the maker of protocols.
-pub struct LoopHost<B, P, F> {
+pub struct LoopHost<'a, B, P, F> {
     pub backend: B,
     listeners: Vec<Listening>,
     watching_listeners: bool,
     pool: Pool,
+    shared: &'a Shared,
     handle: Handle<P>,
-    make: F,
+    make: &'a F,
 }
 
-impl<B: Backend, P, F> LoopHost<B, P, F> {
+impl<'a, B: Backend, P, F> LoopHost<'a, B, P, F> {
     /// Begins to watch the listeners.
-    pub fn new(backend: B, listeners: Vec<Listening>, handle: Handle<P>, make: F) -> io::Result<Self> {
-        let mut host = Self { backend, listeners, watching_listeners: false, pool: Pool::new(), handle, make };
+    pub fn new(
+        backend: B,
+        listeners: Vec<Listening>,
+        shared: &'a Shared,
+        handle: Handle<P>,
+        make: &'a F,
+    ) -> io::Result<Self> {
+        let mut host =
+            Self { backend, listeners, watching_listeners: false, pool: Pool::new(), shared, handle, make };
         host.set_watch(true)?;
         Ok(host)
     }
@@ -60,7 +69,7 @@ impl<B: Backend, P, F> LoopHost<B, P, F> {
     }
 }
 
-impl<B: Backend, P: Protocol, F: FnMut(&Peer<P>) -> P> Host for LoopHost<B, P, F> {
+impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> Host for LoopHost<'_, B, P, F> {
     type Socket = B::Socket;
     type Peer = SocketAddr;
     type Protocol = P;
@@ -76,6 +85,14 @@ impl<B: Backend, P: Protocol, F: FnMut(&Peer<P>) -> P> Host for LoopHost<B, P, F
     fn protocol(&mut self, &address: &SocketAddr) -> Option<P> {
         let peer = Peer { address, handle: self.handle.clone() };
         catch_unwind(AssertUnwindSafe(|| (self.make)(&peer))).ok()
+    }
+
+    fn enter(&mut self, limit: Option<u32>, _: u64) -> bool {
+        self.shared.enter(limit)
+    }
+
+    fn leave(&mut self) {
+        self.shared.leave();
     }
 
     fn watch(&mut self, socket: &B::Socket, token: Token, interest: Interest) -> bool {
