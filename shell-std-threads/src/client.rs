@@ -1,0 +1,76 @@
+//! The thread of one connection.
+
+use std::net::Shutdown;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use evserver_core::{CloseReason, Interest, Protocol, Readiness, Turn};
+
+use crate::common::{Common, Phase};
+use crate::entry::Entry;
+use crate::ready;
+use crate::shared::Shared;
+use crate::turn::{guarded, turn};
+
+/// Serves one connection to its end, and closes it.
+pub fn run<P: Protocol>(shared: &Shared<P>, entry: Arc<Entry<P>>) {
+    let common = &shared.common;
+    // Panics of the protocol do not come here; one of this code must not leave the connection behind.
+    let reason = catch_unwind(AssertUnwindSafe(|| serve(common, &entry))).unwrap_or(CloseReason::Panicked);
+    shared.registry.remove(entry.token);
+    entry.vacate(common);
+    // Someone who polls it still may hold it for a moment; the peer is not to wait for that.
+    let _ = entry.stream.shutdown(Shutdown::Both);
+    drop(entry);
+    let tell = common.ledger().closed(reason);
+    common.left(tell);
+}
+
+/// Goes round until the connection is over: move what can move, then wait for the socket, an answer or a deadline.
+fn serve<P: Protocol>(common: &Common, entry: &Entry<P>) -> CloseReason {
+    let mut readiness = Readiness::NONE;
+    loop {
+        let mut seat = entry.lock();
+        seat.sends = false;
+        let Some(connection) = &mut seat.connection else { return CloseReason::Failed };
+        match common.phase() {
+            Phase::Serving => {}
+            Phase::Draining if connection.is_draining() => {}
+            Phase::Draining => {
+                connection.drain();
+                readiness.readable = true;
+            }
+            Phase::Over => {
+                guarded(common, connection, |connection| connection.abandon(CloseReason::DrainTimeout));
+            }
+        }
+        let now = common.clock.now();
+        if connection.deadline().is_some_and(|deadline| deadline <= now) {
+            // What came in time is served, also when this thread could not look until now.
+            readiness = Readiness { hangup: readiness.hangup, ..Readiness::ATTEMPT };
+            turn(common, connection, &entry.stream, &mut readiness);
+            guarded(common, connection, |connection| connection.handle_timeout(now));
+        }
+        let interest = match turn(common, connection, &entry.stream, &mut readiness) {
+            (Turn::Closed(reason), _) => return reason,
+            (Turn::Again, _) => continue,
+            (Turn::Waiting | Turn::Lend, interest) => interest,
+        };
+        let timeout = connection.deadline().map(|deadline| common.clock.until(deadline));
+        let bell = if connection.is_draining() { &common.end } else { &common.drain };
+        readiness = Readiness::NONE;
+        if interest == Interest::None {
+            entry.park(seat, timeout);
+            continue;
+        }
+        seat.sends = interest == Interest::Write;
+        drop(seat);
+        readiness = ready::wait(&entry.stream, interest, bell, timeout).unwrap_or_else(|_| {
+            // Without a way to wait it cannot be served; the next turn closes it.
+            if let Some(connection) = &mut entry.lock().connection {
+                guarded(common, connection, |connection| connection.failed());
+            }
+            Readiness::NONE
+        });
+    }
+}
