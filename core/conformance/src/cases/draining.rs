@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::signals::stuck_server;
 use super::watch::{answers, ends_with_report, refuses, wait_until};
-use crate::process::Signal;
+use crate::process::{Signal, need_descriptors};
 use crate::{Case, Client, Context, DEADLINE, Needs, NotPassed, Outcome, Pace, ensure};
 
 const fn case(name: &'static str, rule: &'static str, run: fn(&Context) -> Outcome) -> Case {
@@ -44,14 +44,22 @@ pub(crate) const CASES: &[Case] = &[
     ),
 ];
 
+/// More than a server looks at in one turn.
+const MANY: usize = 600;
+
 fn lines_that_came_are_answered(context: &Context) -> Outcome {
-    let mut server = context.spawn(&[])?;
+    need_descriptors(MANY)?;
+    let mut server = context.spawn(&["--backlog", "4096"])?;
+    let mut many = (0..MANY).map(|_| Client::greeted(server.address())).collect::<Result<Vec<_>, _>>()?;
     let mut client = Client::greeted(server.address())?;
     let mut quitting = Client::greeted(server.address())?;
     let mut half = Client::greeted(server.address())?;
     let mut long = Client::greeted(server.address())?;
     half.send(b"half a li")?;
     server.freeze()?;
+    for (n, client) in many.iter_mut().enumerate() {
+        client.send(format!("line of {n}\ntail").as_bytes())?;
+    }
     client.send(b"a\nb\ntail")?;
     quitting.send(b"a\nquit\nb\n")?;
     half.send(b"ne\nx")?;
@@ -66,9 +74,16 @@ fn lines_that_came_are_answered(context: &Context) -> Outcome {
     half.expect_end()?;
     long.expect(b"line too long\n")?;
     long.expect_end()?;
-    drop((client, quitting, half, long));
+    for (n, client) in many.iter_mut().enumerate() {
+        let place =
+            |error: NotPassed| error.within(format!("client {n} of {MANY} with a line on its way at SIGTERM"));
+        client.expect(format!("1: line of {n}\n").as_bytes()).map_err(place)?;
+        client.expect_end().map_err(place)?;
+    }
+    drop((client, quitting, half, long, many));
     let (served, peak) = ends_with_report(&mut server, DEADLINE)?;
-    ensure!((served, peak) == (4, 4), "four clients were served; the report says {served} and {peak}");
+    let all = MANY as u64 + 4;
+    ensure!((served, peak) == (all, all), "{all} clients were served; the report says {served} and {peak}");
     Ok(())
 }
 
@@ -103,6 +118,8 @@ fn output_is_flushed(context: &Context) -> Outcome {
     let (mut server, mut client) = stuck_server(context, "30")?;
     server.signal(Signal::Terminate)?;
     wait_until("after SIGTERM connecting is refused", || refuses(server.address()))?;
+    // A slow reader: much of it waits in the server for as long as that.
+    std::thread::sleep(Duration::from_secs(1));
     let came = client.take_to_end(LIMIT_BYTES)?;
     drop(client);
     // How many lines the server had taken only the server knows: what it says is the replies to the first so many.

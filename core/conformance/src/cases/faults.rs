@@ -74,6 +74,8 @@ fn is_whole(server: &mut Server, before: Usage) -> Outcome {
 }
 
 fn accept_loses_one_connection(context: &Context) -> Outcome {
+    /// Far more than eight clients need, and less than a second's rest at each error.
+    const LIMIT: Duration = Duration::from_secs(3);
     for error in [
         "ECONNABORTED",
         "EPROTO",
@@ -91,6 +93,7 @@ fn accept_loses_one_connection(context: &Context) -> Outcome {
         let launch = context.launch(&[])?.inject(ACCEPT, &format!("error={error}:when=2+2"))?;
         let mut server = launch.start()?;
         let before = at_rest(&server)?;
+        let start = Instant::now();
         for _ in 0..3 {
             works(server.address()).map_err(place)?;
         }
@@ -99,6 +102,8 @@ fn accept_loses_one_connection(context: &Context) -> Outcome {
             client.expect(crate::GREETING).map_err(place)?;
             answers(client, 1).map_err(place)?;
         }
+        let took = start.elapsed();
+        ensure!(took < LIMIT, "every second accept fails with {error}, and eight clients waited {took:?}");
         drop(clients);
         is_whole(&mut server, before).map_err(place)?;
     }
@@ -123,6 +128,8 @@ fn accept_never_has_room(context: &Context) -> Outcome {
     const TIME: Duration = Duration::from_secs(3);
     /// Once a second, and once more for each connection that closed.
     const ACCEPTS: usize = 8;
+    /// A line every 100 ms, at most four calls each; and the server's own few.
+    const CALLS: usize = 200;
     for error in ["EMFILE", "ENOMEM"] {
         let place = |what: NotPassed| what.within(format!("each accept from the third on fails with {error}"));
         let launch = context.launch(&[])?.inject(ACCEPT, &format!("error={error}:when=3+"))?;
@@ -144,6 +151,12 @@ fn accept_never_has_room(context: &Context) -> Outcome {
         ensure!(
             accepts <= ACCEPTS,
             "each accept fails with {error}, and the server tried {accepts} times in {TIME:?}; at most {ACCEPTS} are right"
+        );
+        ensure!(
+            calls.len() <= CALLS,
+            "each accept fails with {error}: in {TIME:?} the server made {} system calls to answer {number} lines, at most {CALLS} \
+             are right",
+            calls.len()
         );
         let said = server.errors().lines().len();
         ensure!(said <= 5, "each accept fails with {error}: {said} lines on standard error\n{}", server.said());
@@ -226,6 +239,7 @@ fn one_by_one(launch: Launch) -> Outcome {
     let mut server = launch.start()?;
     let before = at_rest(&server)?;
     let deadline = Instant::now() + DEADLINE;
+    let mut lost = 0;
     loop {
         let served = Client::greeted(server.address()).and_then(|mut client| {
             answers(&mut client, 1)?;
@@ -235,11 +249,13 @@ fn one_by_one(launch: Launch) -> Outcome {
         if served.is_ok() && server.trace()?.injected()? > 0 {
             break;
         }
+        lost += usize::from(served.is_err());
         if Instant::now() > deadline {
             something_failed(&server)?;
             return served;
         }
     }
+    ensure!(lost > 0, "calls failed as they do when a peer is gone, and no connection ended");
     is_whole(&mut server, before)
 }
 

@@ -209,15 +209,24 @@ fn a_crowd_is_refused_at_once(context: &Context) -> Outcome {
 
 fn refused_clients_that_stay_cost_nothing(context: &Context) -> Outcome {
     const CROWD: usize = 100;
+    /// The rule's number.
+    const REFUSED_AT_ONCE: usize = 64;
     let (server, mut clients) = full_server(context, 1)?;
     let before = at_rest(&server)?;
     let mut crowd = (0..CROWD).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
-    crowd[0].expect(FULL)?;
+    for client in &mut crowd[..REFUSED_AT_ONCE] {
+        client.expect(FULL)?;
+    }
+    let held = at_rest(&server)?.descriptors.saturating_sub(before.descriptors);
+    ensure!(
+        held <= REFUSED_AT_ONCE,
+        "of {CROWD} refused clients that do not leave the server holds {held} at one time; {REFUSED_AT_ONCE} are right"
+    );
     // Lingering ends by itself within two seconds: a wake-up for each connection that is closed, or one for all of them,
     // and one each time that accepting goes on.
     quiet(&server, Duration::from_secs(3), 2 * CROWD as u64, "with refused clients that do not leave")?;
     answers(&mut clients[0], 1)?;
-    for client in &mut crowd[1..] {
+    for client in &mut crowd[REFUSED_AT_ONCE..] {
         client.expect(FULL)?;
     }
     for client in &mut crowd {

@@ -1,5 +1,6 @@
 //! The loop: fairness, stops and interruptions, and no work where there is none to do.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,13 @@ pub(crate) const CASES: &[Case] = &[
         needs: Needs::Spawn,
         pace: Pace::Alone,
         run: a_flood_starves_nobody,
+    },
+    Case {
+        name: "looping::a_turn_is_bounded",
+        rule: "rule 9: a connection moves at most 64 KiB in a turn, then others have theirs",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: a_turn_is_bounded,
     },
     Case {
         name: "looping::floods_share",
@@ -54,13 +62,14 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn a_flood_starves_nobody(context: &Context) -> Outcome {
-    /// Generous: the turn of one flooding client is far below a millisecond.
-    const CLIENT_LIMIT: Duration = Duration::from_secs(2);
+    const CLIENTS: usize = 50;
     const MOVED_BYTES: u64 = 50 << 20;
+    /// Generous: the turn of a flooding client is far below a millisecond.
+    const CLIENT_LIMIT: Duration = Duration::from_secs(2);
     let server = context.spawn(&[])?;
     let flooder = Flooder::start(server.address())?;
     flooder.moves_on(1 << 20)?;
-    for n in 0..50 {
+    for n in 0..CLIENTS {
         let start = Instant::now();
         works(server.address()).map_err(|error| error.within(format!("client {n} beside a flooding one")))?;
         let took = start.elapsed();
@@ -70,6 +79,41 @@ fn a_flood_starves_nobody(context: &Context) -> Outcome {
     }
     flooder.moves_on(MOVED_BYTES.saturating_sub(flooder.moved()))?;
     flooder.finish()
+}
+
+fn a_turn_is_bounded(context: &Context) -> Outcome {
+    /// The rule's number, and a buffer each way, since a turn ends after the transfer that reaches it.
+    const TURN_BYTES: u64 = 64 * 1024 + 2 * 4096;
+    /// A turn for its event, and one as a connection with work left over, after others have had theirs: from outside both
+    /// lie between the same two waits.
+    const BETWEEN_WAITS_BYTES: u64 = 2 * TURN_BYTES;
+    if context.traits().thread_a_connection {
+        return Err(NotPassed::skipped("with a thread for each connection it is the system that takes turns"));
+    }
+    let server = context.launch(&[])?.traced(&[])?.start()?;
+    let flooder = Flooder::start(server.address())?;
+    flooder.moves_on(4 << 20)?;
+    flooder.finish()?;
+    let mut most = 0;
+    let mut turn = BTreeMap::new();
+    for call in server.trace()?.calls_since(0)? {
+        match &*call.name {
+            "recvfrom" | "recvmsg" | "read" | "readv" | "sendto" | "sendmsg" | "write" | "writev" => {
+                let moved = turn.entry(call.descriptor()).or_insert(0);
+                *moved += call.result().unwrap_or(0);
+                most = (*moved).max(most);
+            }
+            name if name.contains("wait") || name.contains("poll") => turn.clear(),
+            _ => {}
+        }
+    }
+    ensure!(most > 0, "the suite: strace's log shows no byte that moved");
+    ensure!(
+        most <= BETWEEN_WAITS_BYTES,
+        "a client streams lines: {most} bytes of it moved between two waits of the server, at most {BETWEEN_WAITS_BYTES} are \
+         right"
+    );
+    Ok(())
 }
 
 fn floods_share(context: &Context) -> Outcome {

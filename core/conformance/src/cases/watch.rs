@@ -109,11 +109,14 @@ fn report_of(line: &str) -> Option<(u64, u64)> {
 
 /// Whether connecting is refused, as it is when nobody listens.
 pub(super) fn refuses(address: SocketAddr) -> Result<bool, NotPassed> {
-    match std::net::TcpStream::connect_timeout(&address, DEADLINE) {
+    use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, TimedOut};
+    /// A queue that is full lets a client wait.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    match std::net::TcpStream::connect_timeout(&address, PATIENCE) {
         Ok(_) => Ok(false),
-        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(true),
+        Err(error) if error.kind() == ConnectionRefused => Ok(true),
         // What was in the queue when the listener closed is reset: somebody listened a moment ago.
-        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(false),
+        Err(error) if matches!(error.kind(), ConnectionReset | TimedOut) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

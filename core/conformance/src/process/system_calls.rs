@@ -25,6 +25,19 @@ pub struct Call {
     pub text: String,
 }
 
+impl Call {
+    /// The first argument, where that is a descriptor.
+    pub fn descriptor(&self) -> Option<u32> {
+        self.text.split([',', ')']).next()?.parse().ok()
+    }
+
+    /// What a call that succeeded gave, where that is a number.
+    pub fn result(&self) -> Option<u64> {
+        let (_, result) = self.text.rsplit_once(" = ")?;
+        result.split_whitespace().next()?.parse().ok()
+    }
+}
+
 /// For so long the log must not grow to count as complete.
 const SETTLED: Duration = Duration::from_millis(100);
 
@@ -127,6 +140,11 @@ mod tests {
         let call = call_of("12  epoll_wait(4, [], 256, -1) = 0").unwrap();
         assert_eq!((call.name.as_str(), call.text.as_str()), ("epoll_wait", "4, [], 256, -1) = 0"));
         assert!(call_of("12  recvfrom(5,  <unfinished ...>").is_some());
+        let received = call_of("7  recvfrom(11, \" = 5, \"..., 4080, 0, NULL, NULL) = 1280 (DELAYED)").unwrap();
+        assert_eq!((received.descriptor(), received.result()), (Some(11), Some(1280)));
+        let nothing =
+            call_of("7  accept4(4, 0x7ff, [128], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily)").unwrap();
+        assert_eq!((nothing.descriptor(), nothing.result()), (Some(4), None));
         for other in [
             "12  <... recvfrom resumed>\"a\", 4096, 0, NULL, NULL) = 1",
             "12  --- SIGCONT {si_signo=SIGCONT, si_code=SI_USER} ---",
