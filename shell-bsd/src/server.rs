@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use evserver_core::{Accept, Interest, Io, Protocol, Settings, Time, Transport};
-use evserver_hosted::event_loop::{Backend, Event, SignalRequest, run};
+use evserver_hosted::event_loop::{Backend, Event, Setup, SignalRequest, run};
 use evserver_hosted::{Listening, Peer, Report, Source, StopHandle};
 
 use crate::poller::Poller;
@@ -19,6 +19,9 @@ pub struct Options {
     /// Limits of time and number. The poller reports states here, whatever `edge_triggered` says: how a server
     /// behaves is the same in both modes.
     pub settings: Settings,
+    /// Loops, each on a thread of its own; 0 counts as 1. More than one need listeners that were opened with
+    /// [`ListenOptions::reuse_port`](evserver_hosted::ListenOptions::reuse_port).
+    pub loops: usize,
     /// Stops the server from elsewhere; a clone stays with the caller.
     pub stop: Option<StopHandle>,
     /// The program's signals, if they are to stop the server.
@@ -27,7 +30,7 @@ pub struct Options {
 
 /// Serves the clients of `listeners` until it is stopped; `make` makes the protocol of each.
 ///
-/// Runs on this thread. A signal, or [`StopHandle::drain`], has it answer what was received, flush, and return.
+/// Runs on this thread, and on others if there are several loops. A signal, or [`StopHandle::drain`], has it answer what was received, flush, and return.
 /// SIGPIPE is never raised and its action is left alone.
 ///
 /// # Errors
@@ -36,12 +39,13 @@ pub struct Options {
 pub fn serve<P, F>(listeners: Vec<Listening>, options: Options, make: F) -> io::Result<Report>
 where
     P: Protocol,
-    F: FnMut(&Peer<P>) -> P,
+    F: Fn(&Peer<P>) -> P + Sync,
 {
-    let Options { settings, stop, signals } = options;
+    let Options { settings, loops, stop, signals } = options;
     let settings = Settings { edge_triggered: false, ..settings };
-    let stop = stop.map_or_else(StopHandle::new, Ok)?;
-    run(Kqueue::new(signals)?, listeners, settings, &stop, make)
+    let setup = Setup { settings, loops: loops.max(1), stop: stop.map_or_else(StopHandle::new, Ok)? };
+    let first = Kqueue::new(signals)?;
+    run(first, || Kqueue::new(None), listeners, &setup, make)
 }
 
 /// A connected socket.

@@ -19,6 +19,8 @@ const COMPLAINT_MS: u32 = 60_000;
 pub(super) struct Admission {
     /// Refused clients that are still connected.
     refused: u32,
+    /// How many of those there may be.
+    refused_at_once: u32,
     rest: Rest,
     /// When the next complaint is due at the earliest.
     complain_after: Time,
@@ -39,17 +41,18 @@ pub(super) enum Rest {
 
 impl Admission {
     pub const fn new() -> Self {
-        Self { refused: 0, rest: Rest::Not, complain_after: Time::from_ms(0) }
+        Self { refused: 0, refused_at_once: REFUSED_AT_ONCE, rest: Rest::Not, complain_after: Time::from_ms(0) }
     }
 
     pub fn is_open(&self) -> bool {
         self.rest == Rest::Not
     }
 
-    /// A client was refused. Says whether accepting is to rest.
-    pub fn refused(&mut self) -> bool {
+    /// A client was refused, of whom `at_once` may linger. Says whether accepting is to rest.
+    pub fn refused(&mut self, at_once: u32) -> bool {
         self.refused += 1;
-        if self.refused >= REFUSED_AT_ONCE {
+        self.refused_at_once = at_once;
+        if self.refused >= at_once {
             self.rest = Rest::Full;
         }
         !self.is_open()
@@ -75,7 +78,7 @@ impl Admission {
         self.refused -= u32::from(was_refused && self.refused > 0);
         match self.rest {
             Rest::Exhausted(_) => self.reopen(),
-            Rest::Full if self.refused < REFUSED_AT_ONCE => self.reopen(),
+            Rest::Full if self.refused < self.refused_at_once => self.reopen(),
             Rest::Not | Rest::Full | Rest::ForGood => false,
         }
     }
@@ -116,9 +119,9 @@ mod tests {
     fn refused_clients_are_bounded() {
         let mut admission = Admission::new();
         for _ in 1..REFUSED_AT_ONCE {
-            assert!(!admission.refused());
+            assert!(!admission.refused(REFUSED_AT_ONCE));
         }
-        assert!(admission.refused(), "the last one fills the room for refused clients");
+        assert!(admission.refused(REFUSED_AT_ONCE), "the last one fills the room for refused clients");
         assert!(!admission.left(false), "a served client that leaves makes no room for refused ones");
         assert!(admission.left(true));
         assert!(admission.is_open());

@@ -37,6 +37,11 @@ pub trait Host<const N: usize = BUFFER_BYTES> {
     /// A client that was counted in has left.
     fn leave(&mut self) {}
 
+    /// This server's share of a bound of `n` that several servers hold together.
+    fn share(&self, n: u32) -> u32 {
+        n
+    }
+
     /// Begins to watch a socket; its events carry `token`. `false` drops the client.
     ///
     /// In edge-triggered mode the interest does not matter: both directions are watched from the start.

@@ -161,7 +161,7 @@ where
         };
         if refused {
             self.counts.refused += 1;
-            if self.admission.refused() {
+            if self.admission.refused(host.share(REFUSED_AT_ONCE)) {
                 host.watch_listeners(false);
             }
         } else {

@@ -95,6 +95,10 @@ impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> Host for LoopHost<'_, B, P, 
         self.shared.leave();
     }
 
+    fn share(&self, n: u32) -> u32 {
+        n.div_ceil(self.shared.loops())
+    }
+
     fn watch(&mut self, socket: &B::Socket, token: Token, interest: Interest) -> bool {
         self.backend.watch(socket, Source::Client(token), interest).is_ok()
     }

@@ -8,6 +8,7 @@ use evserver_core::Counts;
 /// The counts of all loops.
 #[derive(Debug)]
 pub struct Shared {
+    loops: u32,
     /// Clients served at this moment by all loops: what a limit is held against.
     open: AtomicU64,
     totals: Mutex<Totals>,
@@ -24,7 +25,13 @@ impl Shared {
     /// For so many loops.
     pub fn new(loops: usize) -> Self {
         let totals = Totals { loops: vec![Counts::new(); loops.max(1)], peak: 0 };
-        Self { open: AtomicU64::new(0), totals: Mutex::new(totals) }
+        let loops = u32::try_from(loops).unwrap_or(u32::MAX).max(1);
+        Self { loops, open: AtomicU64::new(0), totals: Mutex::new(totals) }
+    }
+
+    /// How many loops there are.
+    pub fn loops(&self) -> u32 {
+        self.loops
     }
 
     /// Counts a client in, unless `limit` are served already.

@@ -31,7 +31,9 @@ impl Bell {
 
     pub(super) fn ring(&self) {
         // Full would mean that bytes are unread, so that the other side wakes anyway.
-        let _ = (&self.rung).write(&[1]);
+        while let Err(error) = (&self.rung).write(&[1])
+            && error.kind() == io::ErrorKind::Interrupted
+        {}
     }
 
     pub(super) fn silence(&self) {
