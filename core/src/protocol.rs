@@ -21,6 +21,7 @@ use crate::token::Ticket;
 /// | `completed` | after [`Connection::complete`](crate::Connection::complete) | empty |
 /// | `ticket_expired` | when a ticket timed out | empty |
 /// | `timer` | when the timer that the protocol set is due | empty |
+/// | `missed` | when a push was refused and there is room again | empty |
 /// | `end` | once, when the peer has ended its stream and every line was answered | empty |
 /// | `closed` | once, last of all | none |
 ///
@@ -28,14 +29,14 @@ use crate::token::Ticket;
 ///
 /// | returned | by | what follows |
 /// |---|---|---|
-/// | [`Next::Line`] | all | a line; after `too_long` and `bare_newline` first the rest of that line is dropped; after `timer` whatever would have followed without it; after `end` the close |
-/// | [`Next::Body`], [`Next::Skip`] | all but `timer` and `end` | so many bytes, then as the call with the last part says, or a line |
+/// | [`Next::Line`] | all | a line; after `too_long` and `bare_newline` first the rest of that line is dropped; after `timer` and `missed` whatever would have followed without it; after `end` the close |
+/// | [`Next::Body`], [`Next::Skip`] | all but `timer`, `missed` and `end` | so many bytes, then as the call with the last part says, or a line |
 /// | [`Next::More`] | all | the same call with the same bytes, when the output is empty |
-/// | [`Next::Later`] | all but `timer` | nothing is taken until the answer is there: `completed` or `ticket_expired` |
+/// | [`Next::Later`] | all but `timer` and `missed` | nothing is taken until the answer is there: `completed` or `ticket_expired` |
 /// | [`Next::Close`] | all | the replies leave, then the connection is closed as rule 5 says |
 ///
 /// A return value that the table does not allow is a mistake of the protocol's author: `Body`, `Skip` or `Later`
-/// from `timer` count as `Line`, `Body` and `Skip` from `end` as `Close`. `Later` with a ticket that this very
+/// from `timer` or `missed` count as `Line`, `Body` and `Skip` from `end` as `Close`. `Later` with a ticket that this very
 /// call did not make, `More` that wrote nothing although the output was empty, and `Body(0)` from `body` when
 /// nothing was left would wait or turn for ever: they close the connection with
 /// [`CloseReason::NoProgress`].
@@ -93,6 +94,13 @@ pub trait Protocol {
 
     /// The timer set by [`Reply::set_timer`] is due.
     fn timer(&mut self, reply: &mut Reply<'_>) -> Next {
+        let _ = reply;
+        Next::Line
+    }
+
+    /// Since the last call of this a push was refused for lack of room, and the output is empty now: the moment to say
+    /// that something was missed, or to say it after all.
+    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
         let _ = reply;
         Next::Line
     }

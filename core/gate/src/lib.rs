@@ -208,6 +208,10 @@ impl Protocol for Every {
         self.answer(&[], reply)
     }
 
+    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
+        self.answer(&[], reply)
+    }
+
     fn end(&mut self, tail: &[u8], reply: &mut Reply<'_>) -> Next {
         self.answer(tail, reply)
     }

@@ -85,7 +85,8 @@ impl<P> Handle<P> {
     }
 
     /// Sends `bytes` to a connection between two of its replies. They are dropped whole when it is gone or its
-    /// output has no room for them; [`push_or`](Self::push_or) says so.
+    /// output has no room for them; [`push_or`](Self::push_or) says so, and the connection's protocol is told by a
+    /// call of `missed` when there is room again.
     pub fn push(&self, token: Token, bytes: impl Into<Arc<[u8]>>) {
         self.add(Job::Push(token, bytes.into(), None));
     }

@@ -2,7 +2,7 @@
 
 use core::borrow::BorrowMut;
 
-use super::{Connection, Drain, PeerEnd, State, Step, Timer};
+use super::{Connection, Drain, PeerEnd, State, Step, Telling, Unasked};
 use crate::buffers::{Buffers, find};
 use crate::protocol::{LineEnd, Next, Protocol};
 use crate::reason::CloseReason;
@@ -24,10 +24,10 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// input, writes to the output, takes a step that cannot be taken twice, or is the last.
     pub(super) fn answer(&mut self, now: Time) {
         while let State::Open(step) = self.state {
-            let flow = if self.timer != Timer::Quiet && self.timer_may_be_told(step) {
-                self.tell_timer(now)
-            } else if self.timer == Timer::Telling {
-                // A reply would land in the middle of what it says.
+            let flow = if self.unasked != Unasked::NONE && self.may_speak_unasked(step) {
+                self.speak_unasked(now)
+            } else if self.unasked.telling != Telling::Nothing {
+                // A reply would land in the middle of what is said.
                 Flow::Stop
             } else {
                 match step {
@@ -236,30 +236,45 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         self.follow(next, Told { written, was_empty: true, ticket }, now)
     }
 
-    /// The timer waits for an empty output, for the end of a reply, and for an answer that is under way.
-    fn timer_may_be_told(&self, step: Step) -> bool {
+    /// The timer and what was missed wait for an empty output, for the end of a reply, and for an answer that is under
+    /// way.
+    fn may_speak_unasked(&self, step: Step) -> bool {
         !self.again
             && matches!(step, Step::Line | Step::RestOfLine | Step::Body(_) | Step::Skip(_))
             && self.has_buffers()
             && self.transmit().is_empty()
     }
 
-    fn tell_timer(&mut self, now: Time) -> Flow {
+    /// Makes the call that has more to say, or else one that is due.
+    fn speak_unasked(&mut self, now: Time) -> Flow {
         let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
-        if self.timer == Timer::Due {
-            // What it sets while it is told stays set when it is asked for the rest.
-            self.timer_due = Time::NEVER;
-        }
+        let telling = match self.unasked.telling {
+            Telling::Nothing if self.unasked.timer => {
+                // What it sets while it is told stays set when it is asked for the rest.
+                self.timer_due = Time::NEVER;
+                self.unasked.timer = false;
+                Telling::Timer
+            }
+            Telling::Nothing => {
+                self.unasked.missed = false;
+                Telling::Missed
+            }
+            telling => telling,
+        };
         let output = &mut buffers.borrow_mut().output;
-        let (next, written) = call(output, &mut self.aside, |reply| protocol.timer(reply));
-        self.timer = if next == Next::More { Timer::Telling } else { Timer::Quiet };
+        let (next, written) = call(output, &mut self.aside, |reply| match telling {
+            Telling::Timer => protocol.timer(reply),
+            Telling::Missed | Telling::Nothing => protocol.missed(reply),
+        });
+        self.unasked.telling = if next == Next::More { telling } else { Telling::Nothing };
         self.set_timer(now);
         match next {
             Next::Close => self.close(CloseReason::Protocol),
             Next::More if written == 0 => self.close(CloseReason::NoProgress),
             Next::More => Flow::Stop,
             Next::Line | Next::Body(_) | Next::Skip(_) | Next::Later(_) => {
-                debug_assert!(next == Next::Line, "`timer` may not change what comes next");
+                let name = if telling == Telling::Timer { "timer" } else { "missed" };
+                debug_assert!(next == Next::Line, "`{name}` may not change what comes next");
                 Flow::Go
             }
         }
@@ -330,10 +345,8 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             TimerRequest::Set(ms) => self.timer_due = now.after(ms),
             TimerRequest::Stop => self.timer_due = Time::NEVER,
         }
-        if self.timer == Timer::Due {
-            // It was not told yet, and the setting that made it due is no more.
-            self.timer = Timer::Quiet;
-        }
+        // If it was not told yet: the setting that made it due is no more.
+        self.unasked.timer = false;
         self.aside.timer = TimerRequest::Keep;
     }
 

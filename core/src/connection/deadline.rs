@@ -2,7 +2,7 @@
 
 use core::borrow::BorrowMut;
 
-use super::{Connection, State, Step, Timer};
+use super::{Connection, State, Step, Telling};
 use crate::buffers::Buffers;
 use crate::protocol::Protocol;
 use crate::reason::CloseReason;
@@ -67,7 +67,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 if pending || !matches!(step, Step::Later(..)) {
                     due.idle = self.idle_deadline();
                 }
-                if self.timer == Timer::Quiet {
+                if !self.unasked.timer && self.unasked.telling != Telling::Timer {
                     due.timer = self.timer_due;
                 }
             }
@@ -100,7 +100,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 self.moved = now;
                 self.answer(now);
             } else if due.timer <= now {
-                self.timer = Timer::Due;
+                self.unasked.timer = true;
                 self.answer(now);
             } else if due.line <= now {
                 self.finish(CloseReason::LineTimeout);

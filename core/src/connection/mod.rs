@@ -87,7 +87,7 @@ pub struct Connection<P, B, const N: usize = BUFFER_BYTES> {
     again: bool,
     /// The line that is being received was refused: what is left of it is no line.
     drop_line: bool,
-    timer: Timer,
+    unasked: Unasked,
 }
 
 /// What is known of the peer's end of stream.
@@ -101,15 +101,27 @@ enum PeerEnd {
     Told,
 }
 
-/// How far the protocol's timer has come.
+/// Calls of the protocol for which nobody waits. They are made between replies, when the output is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timer {
-    /// It is not set, or not due yet.
-    Quiet,
-    /// It is due, and waits until it may be told.
-    Due,
-    /// It was told and has more to say: nothing else may be said in between.
-    Telling,
+struct Unasked {
+    /// The protocol's timer is due.
+    timer: bool,
+    /// A push was refused.
+    missed: bool,
+    /// The one that was made and has more to say: nothing else may be said in between.
+    telling: Telling,
+}
+
+/// Which of the [`Unasked`] calls has more to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Telling {
+    Nothing,
+    Timer,
+    Missed,
+}
+
+impl Unasked {
+    const NONE: Self = Self { timer: false, missed: false, telling: Telling::Nothing };
 }
 
 /// How far a shutdown of the server has come for one connection.
@@ -150,7 +162,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             drain: Drain::Off,
             again: false,
             drop_line: false,
-            timer: Timer::Quiet,
+            unasked: Unasked::NONE,
         }
     }
 
@@ -333,10 +345,21 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     ///
     /// # Errors
     /// [`NoRoom`] when they do not fit behind what is pending, when a reply is not complete, when there are no
-    /// buffers, or when the connection takes no more; then nothing of them is sent.
+    /// buffers, or when the connection takes no more; then nothing of them is sent. The protocol's
+    /// [`missed`](Protocol::missed) is called as soon as there is room, unless no room would be enough.
     pub fn push(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
+        let pushed = self.push_or_refuse(bytes, now);
+        // An empty output that is too small for them stays too small.
+        let waits = !self.has_buffers() || !self.transmit().is_empty();
+        if pushed.is_err() && waits && matches!(self.state, State::Open(_)) {
+            self.unasked.missed = true;
+        }
+        pushed
+    }
+
+    fn push_or_refuse(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
         let between = matches!(self.state, State::Open(step)
-            if step != Step::Open && !self.again && self.timer != Timer::Telling);
+            if step != Step::Open && !self.again && self.unasked.telling == Telling::Nothing);
         match &mut self.buffers {
             Some(buffers) if between && self.protocol.is_some() => {
                 let output = &mut buffers.borrow_mut().output;
@@ -406,7 +429,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     fn is_at_rest(&self) -> bool {
         self.state == State::Open(Step::Line)
             && !self.has_unread_input()
-            && self.timer == Timer::Quiet
+            && self.unasked == Unasked::NONE
             && self.end == PeerEnd::Open
             && self.drain == Drain::Off
     }
@@ -415,7 +438,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     fn waits_for_input(&self) -> bool {
         match self.state {
             State::Open(step) => {
-                self.timer == Timer::Quiet
+                self.unasked == Unasked::NONE
                     && self.drain == Drain::Off
                     && self.end == PeerEnd::Open
                     && matches!(step, Step::Line | Step::RestOfLine | Step::Body(1..) | Step::Skip(_))

@@ -13,6 +13,7 @@ mod closing;
 mod draining;
 mod following;
 mod framing;
+mod missed;
 mod misuse;
 mod replies;
 mod script;

@@ -283,7 +283,8 @@ where
     /// Sends `bytes` to a client without being asked, between two replies.
     ///
     /// # Errors
-    /// [`NoRoom`] when the client is gone, takes no more, or its output has no room; nothing was sent then.
+    /// [`NoRoom`] when the client is gone, takes no more, or its output has no room; nothing was sent then. Its
+    /// protocol's [`missed`](crate::Protocol::missed) is called when there is room again.
     pub fn push(&mut self, host: &mut H, token: Token, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
         let Some(client) = self.clients.get_mut(token) else { return Err(NoRoom) };
         client.lend(host, now.after(1));

@@ -18,6 +18,7 @@ pub enum Call {
     Completed,
     Expired,
     Timer,
+    Missed,
     End(Vec<u8>),
     Closed(CloseReason),
 }
@@ -148,6 +149,10 @@ impl<const END: u8> Protocol for Script<END> {
 
     fn timer(&mut self, reply: &mut Reply<'_>) -> Next {
         self.answer(Call::Timer, reply, Next::Line)
+    }
+
+    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
+        self.answer(Call::Missed, reply, Next::Line)
     }
 
     fn end(&mut self, tail: &[u8], reply: &mut Reply<'_>) -> Next {
