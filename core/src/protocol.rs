@@ -98,10 +98,11 @@ pub trait Protocol {
         Next::Line
     }
 
-    /// Since the last call of this a push was refused for lack of room, and the output is empty now: the moment to say
-    /// that something was missed, or to say it after all.
-    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
-        let _ = reply;
+    /// So many pushes were refused, for lack of room or because the first of them was, and now there is room again: the
+    /// moment to say that something was missed, or to say it after all. When it is repeated after [`Next::More`], the
+    /// number has grown by those that were refused meanwhile.
+    fn missed(&mut self, pushes: u32, reply: &mut Reply<'_>) -> Next {
+        let _ = (pushes, reply);
         Next::Line
     }
 

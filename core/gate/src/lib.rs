@@ -208,7 +208,7 @@ impl Protocol for Every {
         self.answer(&[], reply)
     }
 
-    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
+    fn missed(&mut self, _: u32, reply: &mut Reply<'_>) -> Next {
         self.answer(&[], reply)
     }
 

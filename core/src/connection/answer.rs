@@ -255,18 +255,23 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 self.unasked.timer = false;
                 Telling::Timer
             }
-            Telling::Nothing => {
-                self.unasked.missed = false;
-                Telling::Missed
-            }
+            Telling::Nothing => Telling::Missed,
             telling => telling,
         };
         let output = &mut buffers.borrow_mut().output;
+        let missed = self.unasked.missed;
         let (next, written) = call(output, &mut self.aside, |reply| match telling {
             Telling::Timer => protocol.timer(reply),
-            Telling::Missed | Telling::Nothing => protocol.missed(reply),
+            Telling::Missed | Telling::Nothing => protocol.missed(missed, reply),
         });
-        self.unasked.telling = if next == Next::More { telling } else { Telling::Nothing };
+        if next == Next::More {
+            self.unasked.telling = telling;
+        } else {
+            self.unasked.telling = Telling::Nothing;
+            if telling == Telling::Missed {
+                self.unasked.missed = 0;
+            }
+        }
         self.set_timer(now);
         match next {
             Next::Close => self.close(CloseReason::Protocol),

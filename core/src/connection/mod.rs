@@ -106,8 +106,8 @@ enum PeerEnd {
 struct Unasked {
     /// The protocol's timer is due.
     timer: bool,
-    /// A push was refused.
-    missed: bool,
+    /// Pushes that were refused and of which the protocol was not told to the end.
+    missed: u32,
     /// The one that was made and has more to say: nothing else may be said in between.
     telling: Telling,
 }
@@ -121,7 +121,7 @@ enum Telling {
 }
 
 impl Unasked {
-    const NONE: Self = Self { timer: false, missed: false, telling: Telling::Nothing };
+    const NONE: Self = Self { timer: false, missed: 0, telling: Telling::Nothing };
 }
 
 /// How far a shutdown of the server has come for one connection.
@@ -346,20 +346,24 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// # Errors
     /// [`NoRoom`] when they do not fit behind what is pending, when a reply is not complete, when there are no
     /// buffers, or when the connection takes no more; then nothing of them is sent. The protocol's
-    /// [`missed`](Protocol::missed) is called as soon as there is room, unless no room would be enough.
+    /// [`missed`](Protocol::missed) is called as soon as there is room, unless no room would be enough; until then every
+    /// push is refused, so that what it says of them stands where they would have been.
     pub fn push(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
         let pushed = self.push_or_refuse(bytes, now);
         // An empty output that is too small for them stays too small.
         let waits = !self.has_buffers() || !self.transmit().is_empty();
         if pushed.is_err() && waits && matches!(self.state, State::Open(_)) {
-            self.unasked.missed = true;
+            self.unasked.missed = self.unasked.missed.saturating_add(1);
         }
         pushed
     }
 
     fn push_or_refuse(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
         let between = matches!(self.state, State::Open(step)
-            if step != Step::Open && !self.again && self.unasked.telling == Telling::Nothing);
+            if step != Step::Open
+                && !self.again
+                && self.unasked.missed == 0
+                && self.unasked.telling == Telling::Nothing);
         match &mut self.buffers {
             Some(buffers) if between && self.protocol.is_some() => {
                 let output = &mut buffers.borrow_mut().output;

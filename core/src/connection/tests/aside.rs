@@ -159,8 +159,8 @@ fn a_timeout_of_nothing_never_comes() {
 fn a_push_goes_between_replies_and_whole() {
     let mut talk = echo::<8>();
     talk.connection.push(b"news", talk.now).unwrap();
-    assert_eq!(talk.connection.push(b"12345", talk.now), Err(NoRoom));
     talk.connection.push(b"1234", talk.now).unwrap();
+    assert_eq!(talk.connection.push(b"5", talk.now), Err(NoRoom));
     talk.expect(b"news1234");
     talk.receive(b"a\n");
     assert_eq!(talk.connection.push(b"x", talk.now), Ok(()));

@@ -16,14 +16,14 @@ fn nearly_full() -> (Script, Talk<Script, 8>) {
 #[test]
 fn it_is_told_once_when_there_is_room_again() {
     let (script, mut talk) = nearly_full();
-    for _ in 0..3 {
-        assert_eq!(talk.connection.push(b"second", talk.now), Err(NoRoom));
+    for bytes in [&b"second"[..], b"3", b"4"] {
+        assert_eq!(talk.connection.push(bytes, talk.now), Err(NoRoom), "nothing overtakes what was refused");
     }
     assert_eq!(talk.take(5), b"first");
     assert_eq!(script.calls(), [], "not before the output is empty");
     script.say("3 lost", Next::Line);
     talk.expect(b".3 lost");
-    assert_eq!(script.calls(), [Call::Missed]);
+    assert_eq!(script.calls(), [Call::Missed(3)]);
     talk.receive(b"a\n");
     talk.take_all();
     assert_eq!(script.calls(), [line(b"a")]);
@@ -34,20 +34,20 @@ fn it_is_told_before_the_next_line_and_no_reply_lands_in_what_it_says() {
     let (script, mut talk) = nearly_full();
     assert_eq!(talk.connection.push(b"second", talk.now), Err(NoRoom));
     talk.take(6);
-    assert_eq!(script.calls(), [Call::Missed]);
+    assert_eq!(script.calls(), [Call::Missed(1)]);
 
     let (script, mut talk) = nearly_full();
     talk.take_all();
     // The first line fills the output, so that the second one waits with what was missed.
     script.needs(8).say("8 bytes.", Next::Line).say("long", Next::More).say(" story", Next::Line);
-    script.say("", Next::Line).say("reply", Next::Line);
+    script.say("reply", Next::Line);
     talk.receive(b"a\nb\n");
     assert_eq!(talk.connection.push(b"x", talk.now), Err(NoRoom));
     assert_eq!(talk.take(8), b"8 bytes.");
-    assert_eq!(script.calls(), [line(b"a"), Call::Missed]);
+    assert_eq!(script.calls(), [line(b"a"), Call::Missed(1)]);
     assert_eq!(talk.connection.push(b"y", talk.now), Err(NoRoom), "not into the middle of it");
     talk.expect(b"long storyreply");
-    assert_eq!(script.calls(), [Call::Missed, Call::Missed, line(b"b")], "a refusal meanwhile is told as well");
+    assert_eq!(script.calls(), [Call::Missed(2), line(b"b")], "a refusal meanwhile counts as well");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn without_buffers_it_waits_for_some() {
     script.say("lost", Next::Line);
     script.calls();
     talk.connection.lend(Box::default(), talk.now);
-    assert_eq!(script.calls(), [Call::Missed]);
+    assert_eq!(script.calls(), [Call::Missed(1)]);
     talk.expect(b"lost");
     talk.assert_reads();
 }
@@ -93,7 +93,7 @@ fn it_waits_for_an_answer_that_is_under_way() {
     talk.connection.complete(ticket, talk.now, |_| {}).unwrap();
     assert_eq!(script.calls(), [Call::Completed]);
     talk.expect(b"answer");
-    assert_eq!(script.calls(), [Call::Missed]);
+    assert_eq!(script.calls(), [Call::Missed(1)]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_timer_that_is_due_as_well_comes_first_and_both_come() {
     talk.connection.handle_timeout(talk.now);
     script.say("tick", Next::Line).say("lost", Next::Line);
     talk.expect(b"replyticklost");
-    assert_eq!(script.calls(), [line(b"a"), Call::Timer, Call::Missed]);
+    assert_eq!(script.calls(), [line(b"a"), Call::Timer, Call::Missed(1)]);
     assert_eq!(talk.connection.deadline(), Some(START.after(30_005)));
 }
 

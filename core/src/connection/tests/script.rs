@@ -18,7 +18,7 @@ pub enum Call {
     Completed,
     Expired,
     Timer,
-    Missed,
+    Missed(u32),
     End(Vec<u8>),
     Closed(CloseReason),
 }
@@ -151,8 +151,8 @@ impl<const END: u8> Protocol for Script<END> {
         self.answer(Call::Timer, reply, Next::Line)
     }
 
-    fn missed(&mut self, reply: &mut Reply<'_>) -> Next {
-        self.answer(Call::Missed, reply, Next::Line)
+    fn missed(&mut self, pushes: u32, reply: &mut Reply<'_>) -> Next {
+        self.answer(Call::Missed(pushes), reply, Next::Line)
     }
 
     fn end(&mut self, tail: &[u8], reply: &mut Reply<'_>) -> Next {
