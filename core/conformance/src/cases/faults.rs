@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::watch::{answers, at_rest, descriptors_are_back, ends_with_report, quiet, wait_until, works};
 use crate::process::{Launch, Server, Signal, Usage};
-use crate::{Case, Client, Context, DEADLINE, Needs, NotPassed, Outcome, Pace, ensure};
+use crate::{Case, Client, Context, DEADLINE, GREETING, Needs, NotPassed, Outcome, Pace, ensure};
 
 const fn case(name: &'static str, rule: &'static str, run: fn(&Context) -> Outcome) -> Case {
     Case { name, rule, needs: Needs::Spawn, pace: Pace::Alone, run }
@@ -48,6 +48,11 @@ pub(crate) const CASES: &[Case] = &[
         "faults::a_connection_that_cannot_be_registered_is_dropped",
         "rule 10: what fails for one connection drops that one, never the listener",
         a_connection_that_cannot_be_registered_is_dropped,
+    ),
+    case(
+        "faults::a_thread_that_cannot_be_made_costs_one_client",
+        "rule 10: what fails for one connection drops that one, never the listener",
+        a_thread_that_cannot_be_made_costs_one_client,
     ),
 ];
 
@@ -99,7 +104,7 @@ fn accept_loses_one_connection(context: &Context) -> Outcome {
         }
         let mut clients = (0..5).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
         for client in &mut clients {
-            client.expect(crate::GREETING).map_err(place)?;
+            client.expect(GREETING).map_err(place)?;
             answers(client, 1).map_err(place)?;
         }
         let took = start.elapsed();
@@ -170,8 +175,13 @@ fn accept_never_has_room(context: &Context) -> Outcome {
 
 fn an_interrupted_wait_is_no_error(context: &Context) -> Outcome {
     const IDLE: Duration = Duration::from_secs(1);
-    let launch = context.launch(&["--idle-timeout", "1"])?.inject(WAIT, "error=EINTR:when=1+2")?;
-    let mut server = launch.start()?;
+    // A look at standard output may be a poll as well, when it starts.
+    let polls = at_the_start(context, "poll")?.max(at_the_start(context, "ppoll")?) + 1;
+    let mut server = context
+        .launch(&["--idle-timeout", "1"])?
+        .inject(WAIT, "error=EINTR:when=1+2")?
+        .inject(&["poll", "ppoll"], &format!("error=EINTR:when={polls}+2"))?
+        .start()?;
     let start = Instant::now();
     let mut silent = Client::greeted(server.address())?;
     let mut client = Client::greeted(server.address())?;
@@ -198,14 +208,31 @@ fn at_the_start(context: &Context, call: &str) -> Result<usize, NotPassed> {
 }
 
 fn interrupted_transfers_are_repeated(context: &Context) -> Outcome {
+    let launch =
+        context.launch(&[])?.inject(RECEIVE, "error=EINTR:when=1+2")?.inject(SEND, "error=EINTR:when=1+2")?;
+    let mut server =
+        interrupted(launch).map_err(|error| error.within("every second receive and send is interrupted"))?;
+    // Threads wake each other by a send as well, which in truth no signal can interrupt.
+    if !context.traits().thread_a_connection {
+        server.signal(Signal::Terminate)?;
+        ends_with_report(&mut server, DEADLINE)?;
+    }
+
+    // Whoever uses these for its connections uses them for other things too, in which a signal cannot interrupt them: so
+    // no more is asked than that clients are served.
     let reads = at_the_start(context, "read")? + 1;
     let writes = at_the_start(context, "write")? + 1;
     let launch = context
         .launch(&[])?
-        .inject(RECEIVE, "error=EINTR:when=1+2")?
-        .inject(SEND, "error=EINTR:when=1+2")?
         .inject(&["read"], &format!("error=EINTR:when={reads}+2"))?
         .inject(&["write"], &format!("error=EINTR:when={writes}+2"))?;
+    match interrupted(launch) {
+        Ok(_) | Err(NotPassed::Skipped { .. }) => Ok(()),
+        Err(error) => Err(error.within("every second read and write is interrupted")),
+    }
+}
+
+fn interrupted(launch: Launch) -> Result<Server, NotPassed> {
     let mut server = launch.start()?;
     let before = at_rest(&server)?;
     let mut client = Client::greeted(server.address())?;
@@ -219,47 +246,42 @@ fn interrupted_transfers_are_repeated(context: &Context) -> Outcome {
     client.expect_end()?;
     drop(client);
     is_whole(&mut server, before)?;
-    server.signal(Signal::User1)?;
-    works(server.address())?;
-    server.signal(Signal::Terminate)?;
-    ends_with_report(&mut server, DEADLINE).map(|_| ())
+    Ok(server)
 }
 
 fn a_failed_transfer_ends_one_connection(context: &Context) -> Outcome {
     for (calls, error) in [(RECEIVE, "ECONNRESET"), (RECEIVE, "ETIMEDOUT"), (SEND, "ECONNRESET"), (SEND, "EPIPE")] {
-        let what = format!("the second to the fourth {} fail with {error}", calls.join(" or "));
-        let launch = context.launch(&[])?.inject(calls, &format!("error={error}:when=2..4"))?;
-        one_by_one(launch).map_err(|failed| failed.within(what))?;
+        let what = format!("the eighth to the tenth {} fail with {error}", calls.join(" or "));
+        let launch = context.launch(&[])?.inject(calls, &format!("error={error}:when=8..10"))?;
+        long_and_short(launch).map_err(|failed| failed.within(what))?;
     }
     Ok(())
 }
 
-/// One connection stays while others meet the faults, each with a line at a time, until one is served as if nothing had been.
-fn one_by_one(launch: Launch) -> Outcome {
+/// Long conversations, of which some meet a fault, and then short ones. strace counts the calls of each thread for itself:
+/// where each connection has a thread, only what is short is spared.
+fn long_and_short(launch: Launch) -> Outcome {
+    const FAULTS: usize = 3;
+    const LINES: u64 = 20;
     let mut server = launch.start()?;
     let before = at_rest(&server)?;
-    let deadline = Instant::now() + DEADLINE;
-    let mut lost = 0;
-    loop {
-        let served = Client::greeted(server.address()).and_then(|mut client| {
-            answers(&mut client, 1)?;
-            answers(&mut client, 2)
-        });
-        server.ensure_alive()?;
-        if served.is_ok() && server.trace()?.injected()? > 0 {
-            break;
-        }
+    let (mut lost, mut conversations) = (0, 0);
+    while server.trace()?.injected()? < FAULTS && conversations < 2 * FAULTS {
+        conversations += 1;
+        let mut client = Client::connect(server.address())?;
+        let served = client.expect(GREETING).and_then(|()| (1..=LINES).try_for_each(|n| answers(&mut client, n)));
         lost += usize::from(served.is_err());
-        if Instant::now() > deadline {
-            something_failed(&server)?;
-            return served;
-        }
+        server.ensure_alive()?;
     }
-    ensure!(lost > 0, "calls failed as they do when a peer is gone, and no connection ended");
+    something_failed(&server)?;
+    ensure!(lost > 0, "calls failed as they do when a peer is gone, and none of {conversations} connections ended");
     is_whole(&mut server, before)
 }
 
 fn a_connection_that_cannot_be_registered_is_dropped(context: &Context) -> Outcome {
+    if context.traits().thread_a_connection {
+        return Err(NotPassed::skipped("with a thread for each connection none is registered anywhere"));
+    }
     let registered = at_the_start(context, "epoll_ctl")?;
     for error in ["ENOMEM", "ENOSPC"] {
         let place =
@@ -269,11 +291,35 @@ fn a_connection_that_cannot_be_registered_is_dropped(context: &Context) -> Outco
         let before = at_rest(&server)?;
         let mut client = Client::connect(server.address())?;
         // Whoever uses something else than epoll serves it.
-        if server.trace()?.injected()? > 0 || client.expect(crate::GREETING).is_err() {
+        if server.trace()?.injected()? > 0 || client.expect(GREETING).is_err() {
             client.expect_gone(DEADLINE).map_err(place)?;
         }
         drop(client);
         is_whole(&mut server, before).map_err(place)?;
     }
     Ok(())
+}
+
+fn a_thread_that_cannot_be_made_costs_one_client(context: &Context) -> Outcome {
+    const CLIENTS: usize = 10;
+    if !context.traits().thread_a_connection {
+        return Err(NotPassed::skipped("no thread is made for a connection"));
+    }
+    let made = at_the_start(context, "clone3")?.max(at_the_start(context, "clone")?);
+    let launch = context.launch(&[])?.inject(&["clone", "clone3"], &format!("error=EAGAIN:when={}", made + 2))?;
+    let mut server = launch.start()?;
+    let before = at_rest(&server)?;
+    let mut lost = 0;
+    for _ in 0..CLIENTS {
+        // Told that the server is full, or just closed: that client knows, and the next one is served again.
+        let mut client = Client::connect(server.address())?;
+        if client.expect(GREETING).and_then(|()| answers(&mut client, 1)).is_err() {
+            client.expect_gone(DEADLINE)?;
+            lost += 1;
+        }
+        server.ensure_alive()?;
+    }
+    something_failed(&server)?;
+    ensure!(lost <= 1, "one thread could not be made, and {lost} of {CLIENTS} clients were not served");
+    is_whole(&mut server, before)
 }
