@@ -19,6 +19,19 @@ fn triggered(ident: usize) -> [kevent; 2] {
     [add, trigger]
 }
 
+/// The values of FreeBSD's sys/event.h, which other implementations and the
+/// libc crate have too.
+#[test]
+fn the_constants_have_freebsds_values() {
+    let filters = [EVFILT_READ, EVFILT_WRITE, EVFILT_SIGNAL, EVFILT_TIMER, EVFILT_USER];
+    assert_eq!(filters, [-1, -2, -6, -7, -11]);
+    let actions = [EV_ADD, EV_DELETE, EV_ENABLE, EV_DISABLE];
+    assert_eq!(actions, [1, 2, 4, 8]);
+    let kinds = [EV_ONESHOT, EV_CLEAR, EV_RECEIPT, EV_DISPATCH, EV_KEEPUDATA];
+    assert_eq!(kinds, [0x10, 0x20, 0x40, 0x80, 0x200]);
+    assert_eq!([EV_ERROR, EV_EOF], [0x4000, 0x8000]);
+}
+
 /// "creates a new kernel event queue and returns a descriptor": a real one, that
 /// can itself be waited for.
 #[test]

@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::thread;
 
 use rustix::io::{dup2, fcntl_dupfd_cloexec};
 
 use crate::tools::*;
 
-/// A number that no other test's descriptors reach.
-const HIGH: RawFd = 900;
+/// A number that no other test's descriptors reach; each test that closes such a
+/// number takes its own, so that it stays closed.
+static HIGH: AtomicI32 = AtomicI32::new(800);
 
 /// A pair of sockets with data waiting on the second.
 fn readable() -> (UnixStream, UnixStream) {
@@ -69,7 +71,7 @@ fn a_number_that_is_used_again_starts_anew() {
 /// number then closed. Returns the sending end and the duplicate too.
 fn ghost() -> (Kqueue, UnixStream, UnixStream, OwnedFd) {
     let (near, far) = readable();
-    let number = fcntl_dupfd_cloexec(&far, HIGH).unwrap();
+    let number = fcntl_dupfd_cloexec(&far, HIGH.fetch_add(1, SeqCst)).unwrap();
     let queue = queue(&[marked(on(&number, EVFILT_READ, EV_ADD), 1)]);
     assert_eq!(poll(&queue).len(), 1);
     (queue, near, far, number)
@@ -93,7 +95,7 @@ fn a_duplicate_does_not_keep_events() {
             on(&number, filter, EV_ADD),
             marked(on(&other, EVFILT_READ, EV_ADD), 2),
             change(1, EVFILT_USER, EV_ADD | EV_CLEAR),
-            change(libc::SIGWINCH as usize, EVFILT_SIGNAL, EV_ADD),
+            change(libc::SIGSYS as usize, EVFILT_SIGNAL, EV_ADD),
             timer,
         ];
         apply(&queue, &changes);

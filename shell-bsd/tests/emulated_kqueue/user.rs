@@ -1,6 +1,7 @@
 //! `EVFILT_USER`.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
 use crate::tools::*;
@@ -23,6 +24,43 @@ fn a_trigger_returns_the_event() {
     assert_eq!(wait_one(&queue).ident, 1);
     // Without EV_CLEAR it stays triggered.
     assert_eq!(wait_one(&queue).ident, 1);
+}
+
+/// A change without NOTE_TRIGGER triggers nothing.
+#[test]
+fn other_changes_do_not_trigger() {
+    let queue = queue(&[add(0), touch(0), touch(NOTE_FFCOPY | 1)]);
+    apply(&queue, &[change(1, EVFILT_USER, EV_DISABLE), change(1, EVFILT_USER, EV_ENABLE)]);
+    assert!(poll(&queue).is_empty());
+}
+
+/// An event with EV_CLEAR goes to one of the threads that wait, not to each.
+#[test]
+fn a_cleared_event_goes_to_one_thread() {
+    const ROUNDS: usize = 500;
+    let queue = &queue(&[add(EV_CLEAR), change(2, EVFILT_USER, EV_ADD)]);
+    let seen = &AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(move || {
+                // The other event stays, and so ends the loop of each thread.
+                while wait(queue).iter().all(|event| event.ident == 1) {
+                    seen.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            while seen.load(SeqCst) < round {
+                thread::yield_now();
+            }
+            apply(queue, &[touch(NOTE_TRIGGER)]);
+        }
+        while seen.load(SeqCst) < ROUNDS {
+            thread::yield_now();
+        }
+        apply(queue, &[kevent { fflags: NOTE_TRIGGER, ..change(2, EVFILT_USER, 0) }]);
+    });
+    assert_eq!(seen.load(SeqCst), ROUNDS);
 }
 
 /// With EV_CLEAR it comes once a trigger, and several triggers are one event.

@@ -100,8 +100,7 @@ impl Counter {
                 kernel::arm_timer(timer, first, interval)?;
             }
             Kind::Timer(_) => {}
-            Kind::Signal(watch) if change.flags & EV_ADD != 0 => watch.renew()?,
-            Kind::Signal(_) => {}
+            Kind::Signal(watch) => watch.renew()?,
             Kind::User { event, triggered, fflags, data } => {
                 let flags = change.fflags & NOTE_FFLAGSMASK;
                 match change.fflags & NOTE_FFCTRLMASK {
@@ -116,7 +115,7 @@ impl Counter {
                     // change too.
                     *triggered = false;
                     kernel::take_count(event);
-                } else if change.fflags & NOTE_TRIGGER != 0 && !*triggered {
+                } else if change.fflags & NOTE_TRIGGER != 0 {
                     *triggered = true;
                     kernel::count_one(event.as_raw_fd());
                 }
@@ -134,24 +133,28 @@ impl Counter {
     /// What there is to report, if the event is enabled and there is anything.
     /// It is reset by this, as its filter says.
     pub(super) fn report(&mut self) -> Option<kevent> {
-        let (fflags, data) = match &mut self.kind {
-            Kind::Timer(timer) if self.knote.enabled => (0, kernel::take_count(timer)),
-            Kind::Signal(watch) if self.knote.enabled => (0, watch.take()),
-            Kind::Signal(watch) => {
-                watch.note_blocked();
-                return None;
-            }
-            Kind::User { event, triggered, fflags, data } if self.knote.enabled && *triggered => {
+        if let Kind::Signal(watch) = &self.kind {
+            // Also while the event is disabled, or it would wake every wait.
+            watch.note_blocked();
+        }
+        if !self.knote.enabled {
+            return None;
+        }
+        // Another thread may have been told the same by epoll, and have taken it.
+        let count = match &mut self.kind {
+            Kind::Timer(timer) => kernel::take_count(timer),
+            Kind::Signal(watch) => kernel::take_count(watch.counter()),
+            Kind::User { triggered: false, .. } => 0,
+            Kind::User { event, triggered, fflags, data } => {
                 if self.knote.flags & EV_CLEAR != 0 {
                     *triggered = false;
                     kernel::take_count(event);
                 }
                 return Some(self.knote.event(self.name, 0, *fflags, *data));
             }
-            _ => return None,
         };
-        let data = i64::try_from(data).unwrap_or(i64::MAX);
-        (data > 0).then(|| self.knote.event(self.name, 0, fflags, data))
+        let data = i64::try_from(count).unwrap_or(i64::MAX);
+        (data > 0).then(|| self.knote.event(self.name, 0, 0, data))
     }
 }
 

@@ -108,7 +108,7 @@
 //! - The handler that the program has when it adds the event is wrapped by ours
 //!   until the last watch goes; sigaction(2) shows ours meanwhile. One that is
 //!   set later takes our place, and deliveries are not seen until the event is
-//!   added again, which wraps it. Set handlers first.
+//!   added again or changed, which wraps it. Set handlers first.
 //! - A signal that is ignored gets a handler while it is watched, so it can
 //!   interrupt a wait on *another* queue with EINTR.
 //! - A blocked signal is counted when a thread that blocks it waits on the

@@ -86,7 +86,7 @@ impl Watch {
         stand_before(self.signal, &mut replaced)
     }
 
-    /// The descriptor that is readable when deliveries were counted.
+    /// The descriptor that deliveries are counted in.
     pub(super) fn counter(&self) -> &OwnedFd {
         &self.counter
     }
@@ -105,12 +105,6 @@ impl Watch {
                 count_delivery(self.signal);
             }
         }
-    }
-
-    /// Deliveries since the last call.
-    pub(super) fn take(&self) -> u64 {
-        self.note_blocked();
-        kernel::take_count(&self.counter)
     }
 }
 
