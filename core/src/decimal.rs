@@ -40,6 +40,8 @@ pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::test_runner::FileFailurePersistence;
+    use std::boxed::Box;
     use std::string::ToString;
 
     #[test]
@@ -58,6 +60,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            // From this package's folder: at the root.
+            failure_persistence: Some(Box::new(FileFailurePersistence::Direct("../proptest-regressions/decimal.txt"))),
+            ..ProptestConfig::default()
+        })]
+
         #[test]
         fn every_number_is_read_as_it_is_written(number: u64) {
             prop_assert_eq!(parse_decimal(number.to_string().as_bytes()), Some(number));
