@@ -16,6 +16,7 @@ mod stalls;
 mod startup;
 mod time;
 mod transcripts;
+mod transfer_faults;
 mod waiting;
 mod watch;
 
@@ -39,6 +40,7 @@ const GROUPS: &[&[Case]] = &[
     arguments::CASES,
     cost::CASES,
     faults::CASES,
+    transfer_faults::CASES,
 ];
 
 /// Every case, in the order in which `--list` shows them.

@@ -1,4 +1,5 @@
-//! System calls that fail: `strace` makes them, since no kernel can be asked to.
+//! System calls that fail: `strace` makes them, since no kernel can be asked to. Those that move bytes are in a file of
+//! their own.
 //!
 //! Servers use different calls for the same thing, so a fault goes into each that could be it; a case in which the server made
 //! none of them is skipped loudly.
@@ -6,10 +7,10 @@
 use std::time::{Duration, Instant};
 
 use super::watch::{answers, at_rest, descriptors_are_back, ends_with_report, quiet, wait_until, works};
-use crate::process::{Launch, Server, Signal, Usage};
+use crate::process::{Server, Signal, Usage};
 use crate::{Case, Client, Context, DEADLINE, GREETING, Needs, NotPassed, Outcome, Pace, ensure};
 
-const fn case(name: &'static str, rule: &'static str, run: fn(&Context) -> Outcome) -> Case {
+pub(super) const fn case(name: &'static str, rule: &'static str, run: fn(&Context) -> Outcome) -> Case {
     Case { name, rule, needs: Needs::Spawn, pace: Pace::Alone, run }
 }
 
@@ -35,16 +36,6 @@ pub(crate) const CASES: &[Case] = &[
         an_interrupted_wait_is_no_error,
     ),
     case(
-        "faults::interrupted_transfers_are_repeated",
-        "rule 2: replies are whole",
-        interrupted_transfers_are_repeated,
-    ),
-    case(
-        "faults::a_failed_transfer_ends_one_connection",
-        "rule 4: an error says that the peer is gone: that connection ends, no other",
-        a_failed_transfer_ends_one_connection,
-    ),
-    case(
         "faults::a_connection_that_cannot_be_registered_is_dropped",
         "rule 10: what fails for one connection drops that one, never the listener",
         a_connection_that_cannot_be_registered_is_dropped,
@@ -58,11 +49,9 @@ pub(crate) const CASES: &[Case] = &[
 
 const ACCEPT: &[&str] = &["accept", "accept4"];
 const WAIT: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
-const RECEIVE: &[&str] = &["recvfrom", "recvmsg"];
-const SEND: &[&str] = &["sendto", "sendmsg"];
 
 /// Fails when no call was made to fail: then the case has shown nothing.
-fn something_failed(server: &Server) -> Outcome {
+pub(super) fn something_failed(server: &Server) -> Outcome {
     if server.trace()?.injected()? == 0 {
         return Err(NotPassed::skipped_loudly("the server made none of the system calls that were to fail"));
     }
@@ -70,7 +59,7 @@ fn something_failed(server: &Server) -> Outcome {
 }
 
 /// After its faults the server is as good as new.
-fn is_whole(server: &mut Server, before: Usage) -> Outcome {
+pub(super) fn is_whole(server: &mut Server, before: Usage) -> Outcome {
     server.ensure_alive()?;
     works(server.address())?;
     descriptors_are_back(server, before)?;
@@ -200,82 +189,11 @@ fn an_interrupted_wait_is_no_error(context: &Context) -> Outcome {
 
 /// How often a server that starts makes this call before it sleeps: read and write serve many purposes, and a fault is to hit
 /// a connection.
-fn at_the_start(context: &Context, call: &str) -> Result<usize, NotPassed> {
+pub(super) fn at_the_start(context: &Context, call: &str) -> Result<usize, NotPassed> {
     let server = context.launch(&[])?.traced(&[])?.start()?;
     let trace = server.trace()?;
     trace.mark()?;
     Ok(trace.calls_since(0)?.iter().filter(|made| made.name == call).count())
-}
-
-fn interrupted_transfers_are_repeated(context: &Context) -> Outcome {
-    let launch =
-        context.launch(&[])?.inject(RECEIVE, "error=EINTR:when=1+2")?.inject(SEND, "error=EINTR:when=1+2")?;
-    let mut server =
-        interrupted(launch).map_err(|error| error.within("every second receive and send is interrupted"))?;
-    // Threads wake each other by a send as well, which in truth no signal can interrupt.
-    if !context.traits().thread_a_connection {
-        server.signal(Signal::Terminate)?;
-        ends_with_report(&mut server, DEADLINE)?;
-    }
-
-    // Whoever uses these for its connections uses them for other things too, in which a signal cannot interrupt them: so
-    // no more is asked than that clients are served.
-    let reads = at_the_start(context, "read")? + 1;
-    let writes = at_the_start(context, "write")? + 1;
-    let launch = context
-        .launch(&[])?
-        .inject(&["read"], &format!("error=EINTR:when={reads}+2"))?
-        .inject(&["write"], &format!("error=EINTR:when={writes}+2"))?;
-    match interrupted(launch) {
-        Ok(_) | Err(NotPassed::Skipped { .. }) => Ok(()),
-        Err(error) => Err(error.within("every second read and write is interrupted")),
-    }
-}
-
-fn interrupted(launch: Launch) -> Result<Server, NotPassed> {
-    let mut server = launch.start()?;
-    let before = at_rest(&server)?;
-    let mut client = Client::greeted(server.address())?;
-    for number in 1..=50 {
-        answers(&mut client, number)?;
-    }
-    let lines = b"abc\n".repeat(5000);
-    let replies: String = (51..=5050).map(|n| format!("{n}: abc\n")).collect();
-    client.exchange(&lines, replies.as_bytes())?;
-    client.half_close()?;
-    client.expect_end()?;
-    drop(client);
-    is_whole(&mut server, before)?;
-    Ok(server)
-}
-
-fn a_failed_transfer_ends_one_connection(context: &Context) -> Outcome {
-    for (calls, error) in [(RECEIVE, "ECONNRESET"), (RECEIVE, "ETIMEDOUT"), (SEND, "ECONNRESET"), (SEND, "EPIPE")] {
-        let what = format!("the eighth to the tenth {} fail with {error}", calls.join(" or "));
-        let launch = context.launch(&[])?.inject(calls, &format!("error={error}:when=8..10"))?;
-        long_and_short(launch).map_err(|failed| failed.within(what))?;
-    }
-    Ok(())
-}
-
-/// Long conversations, of which some meet a fault, and then short ones. strace counts the calls of each thread for itself:
-/// where each connection has a thread, only what is short is spared.
-fn long_and_short(launch: Launch) -> Outcome {
-    const FAULTS: usize = 3;
-    const LINES: u64 = 20;
-    let mut server = launch.start()?;
-    let before = at_rest(&server)?;
-    let (mut lost, mut conversations) = (0, 0);
-    while server.trace()?.injected()? < FAULTS && conversations < 2 * FAULTS {
-        conversations += 1;
-        let mut client = Client::connect(server.address())?;
-        let served = client.expect(GREETING).and_then(|()| (1..=LINES).try_for_each(|n| answers(&mut client, n)));
-        lost += usize::from(served.is_err());
-        server.ensure_alive()?;
-    }
-    something_failed(&server)?;
-    ensure!(lost > 0, "calls failed as they do when a peer is gone, and none of {conversations} connections ended");
-    is_whole(&mut server, before)
 }
 
 fn a_connection_that_cannot_be_registered_is_dropped(context: &Context) -> Outcome {
