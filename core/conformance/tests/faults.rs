@@ -58,7 +58,6 @@ faults! {
     drops_replies_at_half_close: "threads", "drops-replies-at-half-close" => ["closing::half_close_is_not_gone"];
     dies_of_a_broken_pipe: "threads", "dies-of-broken-pipe" => ["closing::vanished_readers_do_not_kill"];
     delays_replies: "threads", "delays-replies" => ["output::ping_pong_is_not_delayed"];
-    fires_early: "threads", "fires-early" => ["stalls::stuck_output_is_closed"];
 }
 
 #[cfg(target_os = "linux")]
@@ -73,6 +72,7 @@ faults! {
     leaves_write_interest_on: "events", "leaves-write-interest" => ["output::no_interest_in_writing_left_on"];
     reads_once_an_edge: "events", "reads-once-an-edge" => ["output::pipelined_while_reading"];
     scans_the_clock_late: "events", "scans-clock-late" => ["stalls::stuck_output_is_closed"];
+    fires_early: "events", "fires-early" => ["stalls::stuck_output_is_closed"];
     adds_stalls_up: "events", "adds-stalls-up" => ["stalls::slow_reader_is_not_cut"];
     lets_input_keep_stuck_output_alive: "events", "input-keeps-stuck-alive" =>
         ["stalls::input_does_not_keep_stuck_output_alive"];

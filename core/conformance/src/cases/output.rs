@@ -222,18 +222,18 @@ pub(super) fn held_back_bytes(client: &Client, input: &[u8]) -> Result<usize, No
 }
 
 /// How many bytes of replies a server owes, counted as the lines are sent.
-pub(super) struct Owed {
+struct Owed {
     bytes: usize,
     lines: usize,
 }
 
 impl Owed {
-    pub(super) fn new() -> Owed {
+    fn new() -> Owed {
         Owed { bytes: GREETING.len(), lines: 0 }
     }
 
     /// So many lines, with so many bytes of text in all of them.
-    pub(super) fn add(&mut self, lines: usize, text_bytes: usize) {
+    fn add(&mut self, lines: usize, text_bytes: usize) {
         let numbers = self.lines + 1..=self.lines + lines;
         let digits: usize = numbers.map(|number| number.ilog10() as usize + 1).sum();
         self.bytes += digits + lines * ": \n".len() + text_bytes;
@@ -241,7 +241,7 @@ impl Owed {
     }
 
     /// How many of them the server has not handed to the kernel, once nothing moves any more.
-    pub(super) fn held_back_bytes(&self, client: &Client) -> Result<usize, NotPassed> {
+    fn held_back_bytes(&self, client: &Client) -> Result<usize, NotPassed> {
         let owed = self.bytes - client.came_bytes();
         let deadline = Instant::now() + DEADLINE;
         loop {

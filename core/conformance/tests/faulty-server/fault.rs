@@ -80,7 +80,7 @@ faults! {
     // Time.
     /// Deadlines are looked at every now and then.
     ScansClockLate = "scans-clock-late",
-    /// Deadlines are a little early.
+    /// Deadlines are early.
     FiresEarly = "fires-early",
     /// Input counts as life of a connection whose output is stuck.
     InputKeepsStuckAlive = "input-keeps-stuck-alive",

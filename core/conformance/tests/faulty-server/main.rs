@@ -36,7 +36,7 @@ impl Options {
     /// How long a connection may do nothing.
     fn idle(&self) -> Duration {
         match self.fault {
-            Fault::FiresEarly => self.idle * 9 / 10,
+            Fault::FiresEarly => self.idle / 2,
             _ => self.idle,
         }
     }
