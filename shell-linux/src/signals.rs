@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
 
 use evserver_hosted::event_loop::SignalRequest;
 
@@ -12,6 +13,9 @@ use crate::sys::{self, SignalSet};
 /// Made by `main` before any thread starts: a signal is delivered to whichever thread does not block it, so
 /// all must. A SIGINT or SIGHUP that was ignored when the program started stays so (nohup(1), a shell's `&`); a SIGTERM
 /// that was blocked is read all the same. Dropping it restores the mask.
+///
+/// A child inherits the mask of the thread that starts it. A program that starts children passes their commands through
+/// [`Signals::let_through`], or they could not be terminated.
 pub struct Signals {
     fd: OwnedFd,
     before: SignalSet,
@@ -32,6 +36,12 @@ impl Signals {
                 Err(error)
             }
         }
+    }
+
+    /// Has the child that `command` starts begin with no signal blocked.
+    pub fn let_through(command: &mut Command) -> &mut Command {
+        sys::unblock_in_child(command);
+        command
     }
 
     /// What the next signal that arrived asks for.

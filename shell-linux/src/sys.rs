@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use evserver_core::{Accept, Io, Time};
 use libc::{c_int, c_void};
@@ -135,6 +137,14 @@ fn set_signal_mask(how: c_int, signals: &SignalSet) -> io::Result<SignalSet> {
         0 => Ok(before),
         error => Err(io::Error::from_raw_os_error(error)),
     }
+}
+
+/// Has a child begin with no signal blocked: fork(2) and execve(2) hand the mask on.
+pub fn unblock_in_child(command: &mut Command) {
+    let unblock = || set_signal_mask(libc::SIG_SETMASK, &SignalSet::of(&[])).map(drop);
+    // SAFETY: between fork and exec only what is safe in a signal handler may be called (signal-safety(7)), and
+    // sigemptyset(3) and pthread_sigmask(3) are; nothing is allocated.
+    unsafe { command.pre_exec(unblock) };
 }
 
 /// A descriptor from which blocked signals are read, non-blocking, close-on-exec: signalfd(2).
