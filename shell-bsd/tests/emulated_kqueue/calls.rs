@@ -106,6 +106,23 @@ fn without_a_timeout_the_wait_lasts_until_an_event() {
     assert_eq!(waiter.join().unwrap(), (1, 3));
 }
 
+/// And it sleeps until then: no waking to look.
+#[test]
+fn a_wait_sleeps_until_its_event() {
+    let timer = kevent { data: 300, ..change(1, EVFILT_TIMER, EV_ADD | EV_ONESHOT) };
+    let queue = queue(&[timer]);
+    let mut list = [change(0, 0, 0)];
+    let naps = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.unwrap().trim().parse::<u64>().unwrap()
+    };
+    let before = naps();
+    assert_eq!(queue.kevent(&[], &mut list, None).unwrap(), 1);
+    // One nap, and a few more should the log or a lock have been busy.
+    assert!(naps() - before < 20);
+}
+
 /// "To effect a poll, the timeout argument should be non-NULL, pointing to a
 /// zero-valued timespec structure."
 #[test]

@@ -194,6 +194,36 @@ fn a_closed_queue_leaves_no_descriptor_behind() {
     });
 }
 
+/// Neither a queue nor what belongs to it reaches a program that is executed;
+/// and nothing that a thread may find empty makes it wait.
+#[test]
+fn all_descriptors_are_close_on_exec_and_counters_do_not_block() {
+    let name = "closing::all_descriptors_are_close_on_exec_and_counters_do_not_block";
+    alone(name, PLAIN, || {
+        let queue = furnished();
+        let mut counters = 0;
+        for entry in fs::read_dir("/proc/self/fd").unwrap() {
+            let path = entry.unwrap().path();
+            // The directory's own descriptor is closed by now at the latest.
+            let Ok(target) = fs::read_link(&path) else { continue };
+            let number = path.file_name().unwrap().to_str().unwrap();
+            if !target.to_str().unwrap().starts_with("anon_inode:") {
+                continue;
+            }
+            let info = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap();
+            let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+            let flags = i32::from_str_radix(flags.trim(), 8).unwrap();
+            assert!(flags & libc::O_CLOEXEC != 0, "{target:?}");
+            if number != queue.as_raw_fd().to_string() {
+                assert!(flags & libc::O_NONBLOCK != 0, "{target:?}");
+                counters += 1;
+            }
+        }
+        // Timer, user event, and two for the signal.
+        assert_eq!(counters, 4);
+    });
+}
+
 /// A new queue with the number of a closed one is empty, however that one was
 /// closed.
 #[test]

@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use nix::sys::pthread::{pthread_kill, pthread_self};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
@@ -182,6 +183,39 @@ fn a_watched_signal_ends_the_wait_as_an_event() {
             turn.wait();
             pthread_kill(waiter, signal).unwrap();
         }
+    });
+}
+
+/// A signal that is not blocked reaches its handler also while a thread waits for
+/// it on a queue.
+#[test]
+fn a_waiting_queue_takes_no_signal_from_its_handler() {
+    const ROUNDS: usize = 500;
+    let name = "signals::a_waiting_queue_takes_no_signal_from_its_handler";
+    alone(name, PLAIN, || {
+        let signal = Signal::SIGUSR1;
+        let handled = handle(signal);
+        let queue = queue(&[watch(signal, 0), change(1, EVFILT_USER, EV_ADD)]);
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let mut count = 0;
+                while let Some(event) = wait(&queue).iter().find(|event| event.filter == EVFILT_SIGNAL) {
+                    count += event.data;
+                }
+                count
+            });
+            let deadline = Instant::now() + LIMIT;
+            for _ in 0..ROUNDS {
+                kill(Pid::this(), signal).unwrap();
+                while !handled.swap(false, SeqCst) {
+                    assert!(Instant::now() < deadline, "no handler was called");
+                    thread::yield_now();
+                }
+            }
+            apply(&queue, &[kevent { fflags: NOTE_TRIGGER, ..change(1, EVFILT_USER, 0) }]);
+            let rest: i64 = poll(&queue).iter().map(|event| event.data).sum();
+            assert_eq!(waiter.join().unwrap() + rest, ROUNDS as i64);
+        });
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 
 use crate::tools::*;
 
@@ -81,9 +81,26 @@ fn shutting_the_sending_side_is_an_eof() {
     assert!(wait(&sockets).iter().all(|event| event.flags == 0));
     server.shutdown(Shutdown::Write).unwrap();
     far.shutdown(Shutdown::Write).unwrap();
-    let events = wait(&sockets);
-    assert_eq!(events.len(), 2);
-    assert!(events.iter().all(|event| event.flags == EV_EOF));
+    // Finding that out must not count as an attempt to write.
+    apply(&sockets, &[change(libc::SIGPIPE as usize, EVFILT_SIGNAL, EV_ADD)]);
+    for _ in 0..2 {
+        let events = wait(&sockets);
+        assert_eq!(events.len(), 2);
+        assert!(events.iter().all(|event| event.flags == EV_EOF));
+    }
+    // Nor is the end of one socket taken for another's.
+    let (_other_near, other) = UnixStream::pair().unwrap();
+    let others = queue(&[on(&other, EVFILT_WRITE, EV_ADD)]);
+    wait(&sockets);
+    assert_eq!(wait_one(&others).flags, 0);
+}
+
+/// Looking at a datagram socket sends no datagram, empty though it would be.
+#[test]
+fn looking_at_a_datagram_socket_sends_nothing() {
+    let (near, far) = UnixDatagram::pair().unwrap();
+    assert_eq!(wait_one(&queue(&[on(&far, EVFILT_WRITE, EV_ADD)])).flags, 0);
+    assert!(poll(&queue(&[on(&near, EVFILT_READ, EV_ADD)])).is_empty());
 }
 
 /// The peer's end of stream is no end for what we send.

@@ -49,11 +49,10 @@ pub(super) fn writing(fd: c_int, ready: u32) -> Result<Measure, Errno> {
     match option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_SNDBUF) {
         Ok(size) => {
             let used = count(fd, libc::TIOCOUTQ).unwrap_or(0);
-            let eof = hung_up || sending_shut(fd);
             // The kernel counts overhead in its own way, so that a writable
             // socket can look full: say one byte, since ready it is.
-            let least = i64::from(!eof);
-            Ok(Measure { data: i64::from(size).saturating_sub(used.into()).max(least), eof })
+            let data = i64::from(size).saturating_sub(used.into()).max(1);
+            Ok(Measure { data, eof: hung_up || sending_shut(fd) })
         }
         Err(libc::EBADF) => Err(libc::EBADF),
         // A pipe says with EPOLLERR that its readers have gone; poll(2).

@@ -82,8 +82,7 @@
 //!   for a listening Unix socket, an eventfd or a nested queue; and the next
 //!   datagram's size for a datagram socket. `data` of `EVFILT_WRITE` is the size
 //!   of the send buffer less what waits in it, which is more than it takes,
-//!   because Linux counts its overhead too; at least 1 unless the sending side
-//!   is shut.
+//!   because Linux counts its overhead too; at least 1.
 //! - With `EV_CLEAR` an event may come again although only the *other*
 //!   direction has changed, or the other knote of the descriptor: there is one
 //!   registration for both. Without `EV_CLEAR` on either, nothing comes twice

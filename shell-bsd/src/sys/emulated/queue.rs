@@ -20,6 +20,9 @@ const MAX_BATCH: usize = 1024;
 /// one is several.
 const MAX_WAIT_MS: u128 = c_int::MAX as u128;
 
+/// What epoll_wait takes for no limit; epoll_wait(2).
+const FOR_EVER: c_int = -1;
+
 /// All queues by number.
 static QUEUES: RwLock<BTreeMap<c_int, Arc<Queue>>> = RwLock::new(BTreeMap::new());
 
@@ -73,38 +76,23 @@ impl Queue {
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut batch = [const { MaybeUninit::<epoll_event>::uninit() }; MAX_BATCH];
         let room = sink.room().min(MAX_BATCH);
-        let mut interrupted = false;
         loop {
-            let milliseconds = match deadline {
-                _ if interrupted => 0,
-                Some(deadline) => milliseconds_until(deadline),
-                None => -1,
-            };
+            let milliseconds = deadline.map_or(FOR_EVER, milliseconds_until);
             match kernel::epoll_wait(self.kq, &mut batch[..room], milliseconds) {
-                Ok(ready) => {
-                    self.open_state()?.report(ready, sink);
-                    if sink.filled() > 0 {
-                        return Ok(());
-                    }
-                }
-                // A signal that is itself an event on this queue is returned as
-                // that: look once without waiting.
-                Err(libc::EINTR) if !interrupted => {
-                    interrupted = true;
-                    continue;
-                }
+                Ok(ready) => self.open_state()?.report(ready, sink),
                 // No epoll any more: closed with close(2), and the number
                 // perhaps used again.
                 Err(libc::EBADF | libc::EINVAL) => {
                     self.forget_if_mine();
                     return Err(libc::EBADF);
                 }
+                // EINTR among them. A signal that is an event here does not come
+                // as that: its signalfd is readable until the handler has run,
+                // and epoll prefers what is ready to the interruption.
                 Err(error) => return Err(error),
             }
-            if interrupted {
-                return Err(libc::EINTR);
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if sink.filled() > 0 || over {
                 return Ok(());
             }
         }
