@@ -1,12 +1,6 @@
-//! A black-box suite for any server that speaks the numbered echo.
+#![doc = include_str!("../README.md")]
 //!
-//! The suite knows a server only by its address and, where a case needs a server of its own, by the command that starts one.
-//! It is a library, so that a shell's own tests run it against their own binary, and a program:
-//!
-//! ```sh
-//! evserver-conformance --connect 127.0.0.1:8080
-//! evserver-conformance --spawn 'target/release/evserver --listen 127.0.0.1:0 --idle-timeout {idle}'
-//! ```
+//! # The library
 //!
 //! A case is a [`Case`] in one of the groups under `cases`; it takes a [`Context`], and what goes wrong it says as a
 //! [`NotPassed`]: what was sent, what came. The runner adds the rule.
