@@ -7,8 +7,14 @@ use evserver_conformance::{Command, Suite, Target, Traits};
 const CALLS_A_REPLY: f64 = 3.05;
 
 /// What strace can do to a thread it does to each: a fault at the second transfer of a thread hits every connection,
-/// and none is left that could be served as if nothing had been.
+/// and none is left that could be served as if nothing had been. `tests/program.rs` has its counterpart.
 const EACH_THREAD: &str = "strace counts the calls of each thread for itself, so that no connection is spared";
+
+/// `tests/program.rs` has it for poll.
+const POLL: &str = "it waits with poll";
+
+/// There is nothing to be registered with.
+const NO_POLLER: &str = "it has no poller";
 
 /// The waker of a stop handle takes a write that a signal interrupted for one that was made. No system interrupts a write
 /// to a socket that does not block; strace does.
@@ -20,6 +26,8 @@ fn conformance() {
         .traits(Traits { calls_a_reply: CALLS_A_REPLY, thread_a_connection: true, ..Traits::default() })
         .without(&[
             ("faults::a_failed_transfer_ends_one_connection", EACH_THREAD),
+            ("faults::an_interrupted_wait_is_no_error", POLL),
+            ("faults::a_connection_that_cannot_be_registered_is_dropped", NO_POLLER),
             ("faults::interrupted_transfers_are_repeated", WAKER),
         ])
         .check();

@@ -1,86 +1,50 @@
-//! Five thousand connections to the real binary: all are served at a time, and all are answered at the end.
+//! Five thousand connections to the real binary: all are served at a time, and all get a proper end.
+#![cfg(unix)]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+mod support;
+
 use std::time::Duration;
 
+use evserver_conformance::NotPassed;
+use evserver_conformance::process::{Launch, Signal};
 use evserver_hosted::raise_descriptor_limit;
+use support::Client;
 
-const CONNECTIONS: usize = 5_000;
+const CONNECTIONS: u64 = 5_000;
 
 /// Descriptors beside those of the connections, here and there.
-const BESIDE: usize = 100;
+const BESIDE: u64 = 100;
 
-/// Nothing here takes so long unless it is broken.
-const LONG: Duration = Duration::from_secs(120);
-
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start() -> (Server, SocketAddr) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_evserver-threads"))
-        .args(["--listen", "127.0.0.1:0", "--idle-timeout", "0", "--backlog", "1024", "--drain-timeout", "100"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim_end().strip_prefix("listening on ").unwrap().parse().unwrap();
-    (Server(child), address)
-}
+/// For the whole of the drain; a busy machine has five thousand threads to run.
+const END: Duration = Duration::from_secs(120);
 
 #[test]
-fn five_thousand_are_served_at_a_time() {
-    let allowed = raise_descriptor_limit().unwrap_or(u64::MAX) as usize;
-    let connections = CONNECTIONS.min(allowed.saturating_sub(BESIDE));
+fn five_thousand_are_served_at_a_time() -> Result<(), NotPassed> {
+    let allowed = raise_descriptor_limit().unwrap_or(u64::MAX).saturating_sub(BESIDE);
+    let connections = CONNECTIONS.min(allowed);
     if connections < CONNECTIONS {
         println!("only {connections} connections fit into the limit of descriptors here");
     }
-    let (mut server, address) = start();
-    let mut clients: Vec<TcpStream> = (0..connections)
-        .map(|_| {
-            let mut client = TcpStream::connect(address).unwrap();
-            client.set_read_timeout(Some(LONG)).unwrap();
-            expect(&mut client, b"ready\n");
-            client
-        })
-        .collect();
+    let words = [env!("CARGO_BIN_EXE_evserver-threads"), "--listen", "127.0.0.1:0", "--drain-timeout", "100"];
+    let mut server = Launch::new(words.map(str::to_owned).into()).start()?;
+    let mut clients: Vec<_> = (0..connections).map(|_| Client::connect(server.address())).collect();
+    for client in &mut clients {
+        client.expect("ready\n");
+    }
     for round in 1..=2 {
         for client in &mut clients {
-            client.write_all(b"hello\n").unwrap();
+            client.send("hello\n");
         }
         for client in &mut clients {
-            expect(client, format!("{round}: hello\n").as_bytes());
+            client.expect(&format!("{round}: hello\n"));
         }
     }
-    end(&mut server, clients);
-    let mut report = String::new();
-    server.0.stdout.as_mut().unwrap().read_to_string(&mut report).unwrap();
-    assert_eq!(report, format!("served {connections} connections, peak concurrent {connections}\n"));
-    assert!(server.0.wait().unwrap().success());
-}
-
-/// Stops the server; each client gets a proper end.
-fn end(server: &mut Server, clients: Vec<TcpStream>) {
-    #[cfg(unix)]
-    {
-        let pid = nix::unistd::Pid::from_raw(server.0.id() as i32);
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-    }
+    server.signal(Signal::Terminate)?;
     for mut client in clients {
-        assert_eq!(client.read(&mut [0; 16]).unwrap(), 0);
+        client.expect_end();
     }
-}
-
-fn expect(client: &mut TcpStream, bytes: &[u8]) {
-    let mut came = vec![0; bytes.len()];
-    client.read_exact(&mut came).unwrap();
-    assert_eq!(came, bytes);
+    assert!(server.wait_exit(END)?.success(), "{}", server.said());
+    let report = format!("served {connections} connections, peak concurrent {connections}\n");
+    assert!(server.output().text().ends_with(&report), "{}", server.said());
+    Ok(())
 }
