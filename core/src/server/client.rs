@@ -6,12 +6,12 @@ use super::TURN_BYTES;
 use super::host::Host;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Deadlines};
-use crate::drive::{Readiness, Turn, drive};
+use crate::drive::{Io, Readiness, Transport, Turn, drive};
 use crate::reason::CloseReason;
 use crate::slots::Occupant;
 use crate::time::Time;
 use crate::token::Token;
-use crate::wants::Interest;
+use crate::wants::{Action, Interest, Waiting};
 
 /// What a slot of the server's table holds.
 pub struct Client<H: Host<N>, const N: usize> {
@@ -24,6 +24,9 @@ pub struct Client<H: Host<N>, const N: usize> {
     /// It was told that the server is full, and counts as one of those.
     pub(super) refused: bool,
 }
+
+/// Bytes that are discarded at a time without buffers: little, since they are on the stack.
+const SCRATCH_BYTES: usize = 128;
 
 /// How a client's turn ended.
 pub(super) enum Outcome {
@@ -56,9 +59,18 @@ where
         let outcome = match turn {
             Turn::Closed(reason) => return Outcome::Closed(reason),
             Turn::Again => Outcome::Again,
+            Turn::Lend if self.connection.wants().waiting == Waiting::ForPeerEnd => self.discard(host, stamp),
+            // Reading is off for lack of buffers, and the poller would report the hang-up for ever (rule 4).
+            Turn::Lend if self.readiness.hangup && self.watched == Some(Interest::None) && !edge_triggered => {
+                self.guarded(host, Connection::failed);
+                return Outcome::Closed(CloseReason::Failed);
+            }
             Turn::Lend => Outcome::Starved,
             Turn::Waiting => Outcome::Waiting,
         };
+        if let Outcome::Closed(_) = outcome {
+            return outcome;
+        }
         if let Some(buffers) = self.connection.reclaim() {
             host.return_buffers(buffers);
         }
@@ -68,6 +80,33 @@ where
             self.guarded(host, Connection::failed);
             Outcome::Closed(CloseReason::Failed)
         }
+    }
+
+    /// Discards what a lingering client still sends when there are no buffers to discard it into: it must neither
+    /// wait for some nor be closed before its end, which would be a reset (rule 5).
+    #[cold]
+    fn discard(&mut self, host: &mut H, stamp: Time) -> Outcome {
+        let mut scratch = [0; SCRATCH_BYTES];
+        for _ in 0..TURN_BYTES / SCRATCH_BYTES {
+            if !self.readiness.readable {
+                return Outcome::Waiting;
+            }
+            match self.socket.receive(&mut scratch) {
+                Io::Moved(n) => {
+                    let Readiness { until_would_block, hangup, .. } = self.readiness;
+                    self.readiness.readable = n == SCRATCH_BYTES || until_would_block || hangup;
+                }
+                Io::WouldBlock => self.readiness.readable = false,
+                Io::Interrupted => {}
+                Io::End | Io::Failed => {
+                    self.guarded(host, |connection| connection.received_end(stamp));
+                    if let Action::Close(reason) = self.connection.action() {
+                        return Outcome::Closed(reason);
+                    }
+                }
+            }
+        }
+        Outcome::Again
     }
 
     /// Lends buffers if there are none and the host has some.

@@ -326,16 +326,23 @@ where
         match outcome {
             Outcome::Waiting => {}
             Outcome::Again => self.clients.run_again(token),
-            Outcome::Starved => self.clients.starve(token),
+            // It gave nothing back: to feed another one now would go round for ever.
+            Outcome::Starved => {
+                self.clients.starve(token);
+                return self.clients.settle(token);
+            }
             Outcome::Closed(reason) => return self.close(host, token, reason),
         }
         self.clients.settle(token);
-        self.feed();
+        if self.clients.has_starved() && self.clients.get(token).is_some_and(|it| !it.connection.has_buffers()) {
+            self.feed();
+        }
     }
 
     /// A client is over: leaves the poller, gives back its buffers, closes its socket.
     fn close(&mut self, host: &mut H, token: Token, reason: CloseReason) {
         let Some(mut client) = self.clients.remove(token) else { return };
+        let gives_back = client.connection.has_buffers();
         client.leave(host, token);
         let refused = client.refused;
         if !refused {
@@ -350,15 +357,14 @@ where
         if self.admission.left(refused) {
             host.watch_listeners(true);
         }
-        self.feed();
+        if gives_back {
+            self.feed();
+        }
     }
 
-    /// Buffers may have come back: the client that waited longest for some has work.
-    #[inline]
+    /// Buffers came back: the client that waited longest for some has work.
     fn feed(&mut self) {
-        if self.clients.has_starved()
-            && let Some(token) = self.clients.next_starved()
-        {
+        if let Some(token) = self.clients.next_starved() {
             self.clients.run_again(token);
         }
     }
