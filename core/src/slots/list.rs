@@ -44,6 +44,12 @@ impl Links {
         life == list && self.grain == grain && line | wheel == 0
     }
 
+    /// Whether it is where an idle deadline of this grain put it before the shutdown, or as it was told of that.
+    pub fn was_active(&self, grain: u32) -> bool {
+        let [life, ..] = self.list;
+        self.grain == grain && matches!(life, super::number::ACTIVE | super::number::DRAIN_ACTIVE)
+    }
+
     /// It was put where it belongs by this deadline.
     #[inline]
     pub fn settle(&mut self, grain: u32) {

@@ -59,7 +59,7 @@ mod number {
     pub const ACTIVE: u16 = 2;
     /// Without an idle deadline.
     pub const PARKED: u16 = 3;
-    /// As `ACTIVE`, told of the shutdown.
+    /// As `ACTIVE`, told of the shutdown and not moved since: told in the order of `ACTIVE`, so in order here too.
     pub const DRAIN_ACTIVE: u16 = 4;
     /// As `PARKED`, told of the shutdown.
     pub const DRAIN_PARKED: u16 = 5;
@@ -69,14 +69,17 @@ mod number {
     pub const LINE: u16 = 7;
     pub const AGAIN: u16 = 8;
     pub const STARVED: u16 = 9;
+    /// As `ACTIVE`, told of the shutdown and moved since.
+    pub const DRAIN_MOVED: u16 = 10;
     /// The first bucket of the wheel.
     pub const WHEEL: u16 = 16;
 }
 
-const LISTS: usize = 10;
+const LISTS: usize = 11;
 
 /// The lists that are in order of a deadline.
-const IN_ORDER: [u16; 4] = [number::ACTIVE, number::DRAIN_ACTIVE, number::LINGERING, number::LINE];
+const IN_ORDER: [u16; 5] =
+    [number::ACTIVE, number::DRAIN_ACTIVE, number::DRAIN_MOVED, number::LINGERING, number::LINE];
 
 /// Deadlines in a list are rounded up to whole grains, so that a busy connection moves in its list once a grain and
 /// not at each byte, and deadlines that are close together are one wake-up.
@@ -177,15 +180,17 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         let Some(slot) = self.slots.slot(token.index) else { return };
         let (Some(entry), true) = (&slot.entry, slot.generation == token.generation) else { return };
         let due = entry.deadlines();
+        let links = &slot.links;
+        let grain =
+            grain_in(if due.linger == Time::NEVER { number::ACTIVE } else { number::LINGERING }, &due) as u32;
         let list = match (due.linger == Time::NEVER, due.idle == Time::NEVER, entry.is_draining()) {
             (false, ..) => number::LINGERING,
             (true, false, false) => number::ACTIVE,
-            (true, false, true) => number::DRAIN_ACTIVE,
+            (true, false, true) if links.was_active(grain) => number::DRAIN_ACTIVE,
+            (true, false, true) => number::DRAIN_MOVED,
             (true, true, false) => number::PARKED,
             (true, true, true) => number::DRAIN_PARKED,
         };
-        let grain = grain_in(list, &due) as u32;
-        let links = &slot.links;
         if links.is_settled(list, grain) && due.line.min(due.ticket).min(due.timer) == Time::NEVER {
             // The common case: moved again within the grain, or not at all.
             return;
@@ -310,7 +315,14 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
 
     /// Any entry; for ending them all.
     pub fn any(&self) -> Option<Token> {
-        let lists = [number::ACTIVE, number::PARKED, number::DRAIN_ACTIVE, number::DRAIN_PARKED, number::LINGERING];
+        let lists = [
+            number::ACTIVE,
+            number::PARKED,
+            number::DRAIN_ACTIVE,
+            number::DRAIN_MOVED,
+            number::DRAIN_PARKED,
+            number::LINGERING,
+        ];
         lists.iter().find_map(|&list| self.token_at(self.list(list).head))
     }
 
