@@ -138,6 +138,8 @@ where
             evserver_bsd::serve(listeners, options, make)
         }
         Shell::Threads => {
+            // It has a thread for each connection, and no loop.
+            let _ = loops;
             let options = evserver_threads::Options { settings, stop, ..Default::default() };
             evserver_threads::serve(listeners, options, make)
         }
