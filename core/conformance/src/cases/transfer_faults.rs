@@ -1,6 +1,6 @@
 //! Receives and sends that fail, made so by `strace`.
 
-use super::faults::{at_the_start, case, is_whole, something_failed};
+use super::faults::{at_the_start, case, faults_are_over, is_whole, something_failed};
 use super::watch::{answers, at_rest, ends_with_report};
 use crate::process::{Launch, Server, Signal};
 use crate::{Case, Client, Context, DEADLINE, GREETING, NotPassed, Outcome, ensure};
@@ -89,5 +89,6 @@ fn long_and_short(launch: Launch) -> Outcome {
     }
     something_failed(&server)?;
     ensure!(lost > 0, "calls failed as they do when a peer is gone, and none of {conversations} connections ended");
+    faults_are_over(&server)?;
     is_whole(&mut server, before)
 }

@@ -1,6 +1,6 @@
 //! Where a process's standard output or error goes.
 
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io::{self, PipeReader, PipeWriter};
 use std::process::Stdio;
 
 use crate::NotPassed;
@@ -38,6 +38,7 @@ impl Stream {
 /// child's too.
 #[cfg(unix)]
 fn fill(mut pipe: &PipeWriter) -> io::Result<()> {
+    use std::io::Write;
     rustix::io::ioctl_fionbio(pipe, true)?;
     let mut result = Ok(());
     // By pages, and then what is left of the last one.

@@ -19,6 +19,8 @@ pub struct Trace {
 /// One system call, at the place where it was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
+    /// The thread that made it.
+    pub thread: u32,
     /// `epoll_wait`, …
     pub name: String,
     /// Arguments and result as strace shows them; only the arguments' beginning when another thread came between.
@@ -113,9 +115,9 @@ impl Drop for Trace {
 fn call_of(line: &str) -> Option<Call> {
     let (pid, rest) = line.split_once(' ')?;
     let (name, text) = rest.trim_start().split_once('(')?;
-    let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    let thread = pid.parse().ok()?;
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    (is_pid && is_name).then(|| Call { name: name.to_string(), text: text.to_string() })
+    is_name.then(|| Call { thread, name: name.to_string(), text: text.to_string() })
 }
 
 /// Skips loudly where strace is missing or may not trace.
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn calls_are_told_from_the_rest() {
         let call = call_of("12  epoll_wait(4, [], 256, -1) = 0").unwrap();
-        assert_eq!((call.name.as_str(), call.text.as_str()), ("epoll_wait", "4, [], 256, -1) = 0"));
+        assert_eq!((call.thread, &*call.name, &*call.text), (12, "epoll_wait", "4, [], 256, -1) = 0"));
         assert!(call_of("12  recvfrom(5,  <unfinished ...>").is_some());
         let received = call_of("7  recvfrom(11, \" = 5, \"..., 4080, 0, NULL, NULL) = 1280 (DELAYED)").unwrap();
         assert_eq!((received.descriptor(), received.result()), (Some(11), Some(1280)));
