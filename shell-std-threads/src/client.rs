@@ -4,13 +4,13 @@ use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use evserver_core::{CloseReason, Interest, Protocol, Readiness, Turn};
+use evserver_core::{CloseReason, Interest, Protocol, Readiness, Time, Turn};
 
 use crate::common::{Common, Phase};
 use crate::entry::Entry;
 use crate::ready;
 use crate::shared::Shared;
-use crate::turn::{guarded, turn};
+use crate::turn::{act_on_deadlines, guarded, turn};
 
 /// Serves one connection to its end, and closes it.
 pub fn run<P: Protocol>(shared: &Shared<P>, entry: Arc<Entry<P>>) {
@@ -44,19 +44,14 @@ fn serve<P: Protocol>(common: &Common, entry: &Entry<P>) -> CloseReason {
                 guarded(common, connection, |connection| connection.abandon(CloseReason::DrainTimeout));
             }
         }
-        let now = common.clock.now();
-        if connection.deadline().is_some_and(|deadline| deadline <= now) {
-            // What came in time is served, also when this thread could not look until now.
-            readiness = Readiness { hangup: readiness.hangup, ..Readiness::ATTEMPT };
-            turn(common, connection, &entry.stream, &mut readiness);
-            guarded(common, connection, |connection| connection.handle_timeout(now));
-        }
+        act_on_deadlines(common, connection, &entry.stream, &mut readiness);
         let interest = match turn(common, connection, &entry.stream, &mut readiness) {
             (Turn::Closed(reason), _) => return reason,
             (Turn::Again, _) => continue,
             (Turn::Waiting | Turn::Lend, interest) => interest,
         };
-        let timeout = connection.deadline().map(|deadline| common.clock.until(deadline));
+        let deadline = connection.deadlines().earliest();
+        let timeout = (deadline != Time::NEVER).then(|| common.clock.until(deadline));
         let bell = if connection.is_draining() { &common.end } else { &common.drain };
         readiness = Readiness::NONE;
         if interest == Interest::None {
@@ -64,6 +59,7 @@ fn serve<P: Protocol>(common: &Common, entry: &Entry<P>) -> CloseReason {
             continue;
         }
         seat.sends = interest == Interest::Write;
+        seat.looks = deadline;
         drop(seat);
         readiness = ready::wait(&entry.stream, interest, bell, timeout).unwrap_or_else(|_| {
             // Without a way to wait it cannot be served; the next turn closes it.

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evserver_core::{Interest, Protocol, Readiness, Ticket, Token, Turn};
+use evserver_core::{Interest, Protocol, Readiness, Ticket, Time, Token, Turn};
 
 use crate::common::Common;
-use crate::turn::{Conn, guarded, lend, turn};
+use crate::turn::{Conn, act_on_deadlines, guarded, lend, turn};
 
 /// A connection, its socket, and where its thread waits when it does not wait for the socket.
 ///
@@ -35,25 +35,34 @@ pub struct Seat<P> {
     parked: bool,
     /// Its thread waits until the socket takes output.
     pub sends: bool,
-    /// The porch waits until the socket takes output.
-    on_porch: bool,
+    /// When its thread looks at the latest, whatever happens.
+    pub looks: Time,
+    /// What the porch waits for on its behalf.
+    porch: Option<Watch>,
 }
 
-/// Whether someone must see to output that its thread does not know of.
+/// What somebody else must wait for, since its own thread waits for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Left {
-    /// Nothing is left, or its thread sees to it.
-    Nothing,
-    /// Output that the socket did not take.
-    Output,
+pub struct Watch {
+    /// Output that the socket did not take, or nothing.
+    pub interest: Interest,
+    /// A deadline that is earlier than its thread looks, or the end of time.
+    pub deadline: Time,
+}
+
+impl Watch {
+    /// Whether who waits for this need not wait for `other` too.
+    fn covers(self, other: Self) -> bool {
+        (self.interest == other.interest || other.interest == Interest::None) && self.deadline <= other.deadline
+    }
 }
 
 impl<P: Protocol> Entry<P> {
     /// A connection that was just made.
     pub fn new(token: Token, stream: Arc<TcpStream>, mut connection: Conn<P>) -> Self {
         connection.set_token(token);
-        let seat = Seat { connection: Some(connection), parked: false, sends: false, on_porch: false };
+        let seat =
+            Seat { connection: Some(connection), parked: false, sends: false, looks: Time::NEVER, porch: None };
         Self { token, stream, seat: Mutex::new(seat), answered: Condvar::new() }
     }
 
@@ -83,70 +92,79 @@ impl<P: Protocol> Entry<P> {
     }
 
     /// Sends bytes between two replies; `false` when they were refused.
-    pub fn push(&self, common: &Common, bytes: &[u8]) -> (bool, Left) {
-        let (pushed, left) = self.bring(common, |common, connection| {
+    pub fn push(&self, common: &Common, bytes: &[u8]) -> (bool, Option<Watch>) {
+        let (pushed, watch) = self.bring(common, |common, connection| {
             lend(common, connection);
             guarded(common, connection, |connection| connection.push(bytes, common.clock.stamp()).is_ok())
         });
-        (pushed.flatten().unwrap_or(false), left)
+        (pushed.flatten().unwrap_or(false), watch)
     }
 
     /// Hands over the answer that a ticket stands for; late, it is dropped.
-    pub fn complete(&self, common: &Common, ticket: Ticket, answer: Box<dyn FnOnce(&mut P) + Send>) -> Left {
-        self.bring(common, |common, connection| {
+    pub fn complete(
+        &self,
+        common: &Common,
+        ticket: Ticket,
+        answer: Box<dyn FnOnce(&mut P) + Send>,
+    ) -> Option<Watch> {
+        let complete = |common: &Common, connection: &mut Conn<P>| {
             guarded(common, connection, |connection| {
                 // Late: whom it was for has been told that it timed out.
                 let _ = connection.complete(ticket, common.clock.stamp(), answer);
             })
-        })
-        .1
+        };
+        self.bring(common, complete).1
     }
 
-    /// Does something with the connection from another thread than its own, and sends what comes of it.
-    ///
-    /// Its own thread need not be woken where it waits for the socket: a deadline that moved has moved away, and a
-    /// wait until the socket takes output ends by itself when this one could send. Three things it must learn: an
-    /// answer came (it is parked), the connection is over (its socket is shut), and output is left that it does
-    /// not wait for (the porch does).
-    fn bring<R>(&self, common: &Common, work: impl FnOnce(&Common, &mut Conn<P>) -> R) -> (Option<R>, Left) {
+    /// Does something with the connection from another thread than its own, and sends what comes of it. Says what the
+    /// porch has to wait for from now on.
+    fn bring<R>(
+        &self,
+        common: &Common,
+        work: impl FnOnce(&Common, &mut Conn<P>) -> R,
+    ) -> (Option<R>, Option<Watch>) {
         let mut seat = self.lock();
-        let seat = &mut *seat;
-        let Some(connection) = &mut seat.connection else { return (None, Left::Nothing) };
+        let Some(connection) = &mut seat.connection else { return (None, None) };
         let done = work(common, connection);
         if seat.parked {
             self.answered.notify_one();
-            return (Some(done), Left::Nothing);
+            return (Some(done), None);
         }
-        let interest = self.send(common, connection);
-        let left = interest == Interest::Write && !seat.sends && !seat.on_porch;
-        seat.on_porch |= left;
-        (Some(done), if left { Left::Output } else { Left::Nothing })
+        let watch = self.settle(common, &mut seat, Readiness::NONE);
+        let news = watch.filter(|watch| !seat.porch.is_some_and(|porch| porch.covers(*watch)));
+        seat.porch = news.or(seat.porch);
+        (Some(done), news)
     }
 
-    /// The socket may take output again that the porch waits with.
-    pub fn flush(&self, common: &Common) -> Left {
+    /// The porch has waited: something was said of the socket, or a deadline has come. Says what it waits for next.
+    pub fn attend(&self, common: &Common, mut readiness: Readiness) -> Option<Watch> {
         let mut seat = self.lock();
-        let sends = seat.sends;
-        let left = match &mut seat.connection {
-            Some(connection) if !sends => self.send(common, connection) == Interest::Write,
-            _ => false,
-        };
-        seat.on_porch = left;
-        if left { Left::Output } else { Left::Nothing }
+        if let Some(connection) = &mut seat.connection {
+            act_on_deadlines(common, connection, &self.stream, &mut readiness);
+        }
+        seat.porch = self.settle(common, &mut seat, readiness);
+        seat.porch
     }
 
-    /// Sends what can be sent, and receives nothing: that is for its own thread.
-    fn send(&self, common: &Common, connection: &mut Conn<P>) -> Interest {
-        match turn(common, connection, &self.stream, &mut Readiness::NONE.clone()) {
+    /// Moves what can move, and finds out what its own thread, which waits, does not wait for.
+    ///
+    /// That thread need not be woken for the rest: what it waits for still wakes it. Only an end must be brought to
+    /// its notice, and for that the socket is shut.
+    fn settle(&self, common: &Common, seat: &mut Seat<P>, mut readiness: Readiness) -> Option<Watch> {
+        let connection = seat.connection.as_mut()?;
+        let output = match turn(common, connection, &self.stream, &mut readiness) {
             (Turn::Closed(_), _) => {
-                // Its thread finds the end when it looks, and this makes it look.
                 let _ = self.stream.shutdown(Shutdown::Both);
-                Interest::None
+                return None;
             }
             // Its turn's share is spent and there is more.
-            (Turn::Again, _) => Interest::Write,
-            (Turn::Waiting | Turn::Lend, interest) => interest,
-        }
+            (Turn::Again, _) => true,
+            (Turn::Waiting | Turn::Lend, interest) => interest == Interest::Write,
+        };
+        let deadline = connection.deadlines().earliest();
+        let interest = if output && !seat.sends { Interest::Write } else { Interest::None };
+        let deadline = if deadline < seat.looks { deadline } else { Time::NEVER };
+        (interest != Interest::None || deadline != Time::NEVER).then_some(Watch { interest, deadline })
     }
 
     /// It is over: lets go of the connection. Its protocol goes too, and that may panic.

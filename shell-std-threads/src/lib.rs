@@ -38,7 +38,7 @@
 //! | of a connection | its socket, a deadline, a bell for all; or, while an answer comes from elsewhere, that | 1 each |
 //! | stop handle | what is asked through the [`StopHandle`] | 1 |
 //! | pushes | what other threads have for connections, through a [`Handle`] | 1 |
-//! | porch | sockets of refused clients, and of those that did not take what was pushed | 1 |
+//! | porch | sockets of refused clients, and what a push brought about that its thread does not wait for | 1 |
 //!
 //! A connection's thread blocks in poll(2), not in a receive, and so it can be told of a shutdown without touching its
 //! socket: a socket whose receiving side is shut to wake the thread resets its peer on Linux and Windows if bytes are
@@ -54,7 +54,7 @@
 //! instructions during which nothing is called. No thread has two connections in hand at a time: what one protocol has
 //! for another connection goes through the queue and is done by the thread for pushes, which holds nothing when it
 //! takes it. So there is no circle in which threads could wait for each other. A protocol that blocks holds up its own
-//! connection, and the thread for pushes if it has something for that connection.
+//! connection, and the threads for pushes and of the porch if they have something for that connection.
 //!
 //! # Limits
 //!

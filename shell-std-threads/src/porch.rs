@@ -1,27 +1,26 @@
-//! The one thread for connections that have none of their own to wait with: clients that are refused, and output
-//! that another thread brought and the socket did not take.
+//! The one thread for connections that have none of their own to wait with: clients that are refused, and those whose
+//! thread waits for something else than what another thread brought about.
 
 mod refused;
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use evserver_core::{Interest, Protocol};
+use evserver_core::{Interest, Protocol, Readiness, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::bell::Bell;
 use crate::common::{Common, Phase};
-use crate::entry::{Entry, Left};
+use crate::entry::{Entry, Watch};
 use crate::ready;
 use refused::Refused;
 
 /// Where guests are brought to; the thread that [`run`](Porch::run)s it sees to them.
 ///
 /// Its lock is a leaf. It polls all its guests each time: refused ones are at most
-/// [`REFUSED_AT_ONCE`](evserver_core::REFUSED_AT_ONCE), and the others stay only until their socket takes output or
-/// their own thread wakes.
+/// [`REFUSED_AT_ONCE`](evserver_core::REFUSED_AT_ONCE), and the others stay only until what was brought is done or
+/// their own thread has looked.
 pub struct Porch<P> {
     bell: Bell,
     arrived: Mutex<Vec<Guest<P>>>,
@@ -31,8 +30,8 @@ pub struct Porch<P> {
 enum Guest<P> {
     /// Is told that the server is full.
     Refused(Box<Refused>),
-    /// Its socket did not take the output that another thread brought.
-    Blocked(Arc<Entry<P>>),
+    /// Something was brought that its thread does not wait for: output that the socket did not take, a deadline.
+    Visited(Arc<Entry<P>>, Watch),
 }
 
 impl<P: Protocol> Porch<P> {
@@ -50,9 +49,9 @@ impl<P: Protocol> Porch<P> {
         self.bring(Guest::Refused(Box::new(Refused::new(common, stream))));
     }
 
-    /// Waits until the socket takes output, and sends it.
-    pub fn flush(&self, entry: Arc<Entry<P>>) {
-        self.bring(Guest::Blocked(entry));
+    /// Waits for what the thread of a connection does not wait for, and does what is to be done then.
+    pub fn watch(&self, entry: Arc<Entry<P>>, watch: Watch) {
+        self.bring(Guest::Visited(entry, watch));
     }
 
     fn bring(&self, guest: Guest<P>) {
@@ -74,55 +73,81 @@ impl<P: Protocol> Porch<P> {
                 guests.drain(..).for_each(|guest| guest.cast_out(common));
                 continue;
             };
+            let now = common.clock.now();
             let mut said = said.into_iter();
-            guests.retain_mut(|guest| guest.see_to(common, said.next().unwrap_or(PollFlags::empty())));
+            guests.retain_mut(|guest| {
+                let said = said.next().unwrap_or(PollFlags::empty());
+                let nothing = said.is_empty() && now < guest.deadline();
+                nothing || guest.see_to(common, ready::readiness(said))
+            });
             // What arrives during a wait is in the next one. The bell is silenced first, so that none is missed.
             self.bell.clear();
-            guests.append(&mut *self.arrived.lock().unwrap_or_else(PoisonError::into_inner));
+            let arrived = std::mem::take(&mut *self.arrived.lock().unwrap_or_else(PoisonError::into_inner));
+            arrived.into_iter().for_each(|guest| guest.join(&mut guests));
         }
         guests.drain(..).for_each(|guest| guest.cast_out(common));
     }
 
     /// Waits until there is something to do, and says what poll said of each guest.
     fn wait(&self, common: &Common, guests: &[Guest<P>]) -> io::Result<Vec<PollFlags>> {
-        let timeout = guests.iter().filter_map(|guest| guest.time_left(common)).min();
+        let next = guests.iter().map(Guest::deadline).min().filter(|&next| next != Time::NEVER);
         let mut fds = Vec::with_capacity(1 + guests.len());
         fds.push(PollFd::new(&self.bell, PollFlags::IN));
         fds.extend(guests.iter().map(|guest| PollFd::new(guest.stream(), ready::flags(guest.interest()))));
-        ready::wait_for(&mut fds, timeout)?;
+        ready::wait_for(&mut fds, next.map(|next| common.clock.until(next)))?;
         Ok(fds[1..].iter().map(PollFd::revents).collect())
     }
 }
 
 impl<P: Protocol> Guest<P> {
+    /// Joins the others; of one that is there already only what is waited for is new.
+    fn join(self, guests: &mut Vec<Self>) {
+        if let Self::Visited(entry, watch) = &self {
+            for guest in &mut *guests {
+                if let Self::Visited(there, waits) = guest
+                    && there.token == entry.token
+                {
+                    *waits = *watch;
+                    return;
+                }
+            }
+        }
+        guests.push(self);
+    }
+
     fn stream(&self) -> &TcpStream {
         match self {
             Self::Refused(refused) => refused.stream(),
-            Self::Blocked(entry) => &entry.stream,
+            Self::Visited(entry, _) => &entry.stream,
         }
     }
 
     fn interest(&self) -> Interest {
         match self {
             Self::Refused(refused) => refused.interest(),
-            Self::Blocked(_) => Interest::Write,
+            Self::Visited(_, watch) => watch.interest,
         }
     }
 
-    /// Until something is due without an event; its own thread sees to the deadlines of a blocked one.
-    fn time_left(&self, common: &Common) -> Option<Duration> {
+    /// When something is due without an event.
+    fn deadline(&self) -> Time {
         match self {
-            Self::Refused(refused) => refused.time_left(common),
-            Self::Blocked(_) => None,
+            Self::Refused(refused) => refused.deadline(),
+            Self::Visited(_, watch) => watch.deadline,
         }
     }
 
     /// Does what can be done. Says whether it stays.
-    fn see_to(&mut self, common: &Common, said: PollFlags) -> bool {
+    fn see_to(&mut self, common: &Common, readiness: Readiness) -> bool {
         match self {
-            Self::Refused(refused) => refused.see_to(common, said),
-            Self::Blocked(_) if said.is_empty() => true,
-            Self::Blocked(entry) => entry.flush(common) == Left::Output,
+            Self::Refused(refused) => refused.see_to(common, readiness),
+            Self::Visited(entry, watch) => match entry.attend(common, readiness) {
+                Some(next) => {
+                    *watch = next;
+                    true
+                }
+                None => false,
+            },
         }
     }
 
@@ -131,7 +156,7 @@ impl<P: Protocol> Guest<P> {
         match self {
             Self::Refused(refused) => refused.end(common),
             // Its own thread finds that and ends it.
-            Self::Blocked(entry) => {
+            Self::Visited(entry, _) => {
                 let _ = entry.stream.shutdown(Shutdown::Both);
             }
         }

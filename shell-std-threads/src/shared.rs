@@ -7,7 +7,7 @@ use evserver_core::{Protocol, Settings};
 use evserver_hosted::Job;
 
 use crate::common::{Common, Phase};
-use crate::entry::{Entry, Left};
+use crate::entry::{Entry, Watch};
 use crate::porch::Porch;
 use crate::registry::Registry;
 
@@ -32,8 +32,8 @@ impl<P: Protocol> Shared<P> {
         if let Job::Push(token, bytes, outcome) = job {
             let entry = self.registry.get(token);
             let taken = entry.is_some_and(|entry| {
-                let (taken, left) = entry.push(&self.common, &bytes);
-                self.see_to(entry, left);
+                let (taken, watch) = entry.push(&self.common, &bytes);
+                self.see_to(entry, watch);
                 taken
             });
             if let Some(outcome) = outcome {
@@ -42,16 +42,16 @@ impl<P: Protocol> Shared<P> {
         } else if let Job::Complete(ticket, answer) = job {
             // Of one that has gone nobody waits for the answer.
             if let Some(entry) = self.registry.get(ticket.token()) {
-                let left = entry.complete(&self.common, ticket, answer);
-                self.see_to(entry, left);
+                let watch = entry.complete(&self.common, ticket, answer);
+                self.see_to(entry, watch);
             }
         }
         // What several loops of a server tell each other is not for threads.
     }
 
-    fn see_to(&self, entry: Arc<Entry<P>>, left: Left) {
-        if left == Left::Output {
-            self.porch.flush(entry);
+    fn see_to(&self, entry: Arc<Entry<P>>, watch: Option<Watch>) {
+        if let Some(watch) = watch {
+            self.porch.watch(entry, watch);
         }
     }
 

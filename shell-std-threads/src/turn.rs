@@ -38,6 +38,22 @@ pub fn turn<P: Protocol>(
     (turn, interest)
 }
 
+/// Lets the deadlines act that are due, after one attempt to receive: what came in time is served, also when nobody
+/// could look until now (rule 8).
+pub fn act_on_deadlines<P: Protocol>(
+    common: &Common,
+    connection: &mut Conn<P>,
+    stream: &TcpStream,
+    readiness: &mut Readiness,
+) {
+    let now = common.clock.now();
+    if connection.deadlines().earliest() <= now {
+        *readiness = Readiness { hangup: readiness.hangup, ..Readiness::ATTEMPT };
+        turn(common, connection, stream, readiness);
+        guarded(common, connection, |connection| connection.handle_timeout(now));
+    }
+}
+
 /// Lends buffers to a connection that has none.
 pub fn lend<P: Protocol>(common: &Common, connection: &mut Conn<P>) {
     if !connection.has_buffers() {

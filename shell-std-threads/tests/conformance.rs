@@ -16,10 +16,6 @@ const POLL: &str = "it waits with poll";
 /// There is nothing to be registered with.
 const NO_POLLER: &str = "it has no poller";
 
-/// The waker of a stop handle takes a write that a signal interrupted for one that was made. No system interrupts a write
-/// to a socket that does not block; strace does.
-const WAKER: &str = "a wake-up of another thread is lost when its write is made to fail with EINTR";
-
 #[test]
 fn conformance() {
     Suite::new(Target::Command(Command::spawn(env!("CARGO_BIN_EXE_evserver-threads"), &[])))
@@ -28,7 +24,6 @@ fn conformance() {
             ("faults::a_failed_transfer_ends_one_connection", EACH_THREAD),
             ("faults::an_interrupted_wait_is_no_error", POLL),
             ("faults::a_connection_that_cannot_be_registered_is_dropped", NO_POLLER),
-            ("faults::interrupted_transfers_are_repeated", WAKER),
         ])
         .check();
 }

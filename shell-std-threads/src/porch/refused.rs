@@ -2,14 +2,11 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
 
 use evserver_core::{Connection, Interest, NumberedEcho, Readiness, Time, Turn};
-use rustix::event::PollFlags;
 
 use crate::common::Common;
-use crate::ready;
-use crate::turn::{Conn, turn};
+use crate::turn::{Conn, act_on_deadlines, turn};
 
 /// What it is told.
 const FULL: &[u8] = b"server full\n";
@@ -38,29 +35,15 @@ impl Refused {
         self.interest
     }
 
-    /// Until it is given up.
-    pub fn time_left(&self, common: &Common) -> Option<Duration> {
-        if self.fresh { Some(Duration::ZERO) } else { self.deadline().map(|deadline| common.clock.until(deadline)) }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.connection.deadline()
+    /// When it is to be seen to without an event.
+    pub fn deadline(&self) -> Time {
+        if self.fresh { Time::from_ms(0) } else { self.connection.deadlines().earliest() }
     }
 
     /// Does what can be done. Says whether it stays.
-    pub fn see_to(&mut self, common: &Common, said: PollFlags) -> bool {
-        let now = common.clock.now();
-        let due = self.deadline().is_some_and(|deadline| deadline <= now);
-        if !(self.fresh || due || !said.is_empty()) {
-            return true;
-        }
+    pub fn see_to(&mut self, common: &Common, mut readiness: Readiness) -> bool {
         self.fresh = false;
-        let mut readiness = ready::readiness(said);
-        if due {
-            readiness = Readiness { hangup: readiness.hangup, ..Readiness::ATTEMPT };
-            turn(common, &mut self.connection, &self.stream, &mut readiness);
-            self.connection.handle_timeout(now);
-        }
+        act_on_deadlines(common, &mut self.connection, &self.stream, &mut readiness);
         match turn(common, &mut self.connection, &self.stream, &mut readiness) {
             (Turn::Closed(_), _) => {
                 self.left(common);

@@ -1,6 +1,8 @@
 //! A server in this process, and a client of it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod scripted;
+
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::JoinHandle;
