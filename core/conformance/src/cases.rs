@@ -8,6 +8,7 @@ mod draining;
 mod faults;
 mod flooder;
 mod framing;
+mod holding;
 mod limits;
 mod looping;
 mod output;

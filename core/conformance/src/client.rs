@@ -1,12 +1,15 @@
 //! A client over a real socket that says what went wrong.
 
-use std::io::{ErrorKind, Read, Write};
+mod duplex;
+mod receive;
+
+use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-use crate::bytes::{Excerpt, difference, show};
+use crate::bytes::{Excerpt, show};
 use crate::case::{NotPassed, Outcome};
 
 /// How long a client waits for anything that must come: far longer than a healthy server needs on a busy machine.
@@ -140,88 +143,6 @@ impl Client {
         Ok(total)
     }
 
-    /// Sends all bytes in a thread of its own while `read` reads: for conversations that fill the buffers both ways.
-    ///
-    /// # Errors
-    /// As [`Client::send`], and what `read` says.
-    pub fn while_sending(&mut self, bytes: &[u8], read: impl FnOnce(&mut Client) -> Outcome) -> Outcome {
-        self.both_ways(bytes, |mut stream| stream.write_all(bytes), read)
-    }
-
-    /// The same in writes of `piece_bytes`.
-    ///
-    /// # Errors
-    /// As [`Client::while_sending`].
-    pub fn while_sending_pieces(
-        &mut self,
-        bytes: &[u8],
-        piece_bytes: usize,
-        read: impl FnOnce(&mut Client) -> Outcome,
-    ) -> Outcome {
-        let mut pieces = bytes.chunks(piece_bytes);
-        self.both_ways(bytes, |mut stream| pieces.try_for_each(|piece| stream.write_all(piece)), read)
-    }
-
-    /// The same with the end of the stream behind all bytes.
-    ///
-    /// # Errors
-    /// As [`Client::while_sending`].
-    pub fn while_sending_with_end(&mut self, bytes: &[u8], read: impl FnOnce(&mut Client) -> Outcome) -> Outcome {
-        let send = |mut stream: &TcpStream| {
-            stream.write_all(bytes)?;
-            stream.shutdown(Shutdown::Write)
-        };
-        self.both_ways(bytes, send, read)
-    }
-
-    fn both_ways(
-        &mut self,
-        bytes: &[u8],
-        send: impl FnOnce(&TcpStream) -> std::io::Result<()> + Send,
-        read: impl FnOnce(&mut Client) -> Outcome,
-    ) -> Outcome {
-        let writer = self.stream.try_clone()?;
-        self.sent.push(bytes);
-        std::thread::scope(|scope| {
-            let sending = scope.spawn(move || send(&writer));
-            let received = read(self);
-            if received.is_err() {
-                // The writer may be stuck behind what nobody reads any more.
-                let _ = self.stream.shutdown(Shutdown::Both);
-            }
-            match sending.join() {
-                _ if received.is_err() => received,
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => Err(self.failed(&format!("sending: {error}"))),
-                Err(_) => Err(self.failed("the sending thread panicked")),
-            }
-        })
-    }
-
-    /// Sends all bytes while it reads and compares all that is expected.
-    ///
-    /// # Errors
-    /// As [`Client::send`] and [`Client::expect`].
-    pub fn exchange(&mut self, bytes: &[u8], expected: &[u8]) -> Outcome {
-        self.while_sending(bytes, |client| client.expect(expected))
-    }
-
-    /// Sends all bytes, or as many as the server and the kernel take from a client that reads nothing, and reads only then.
-    ///
-    /// # Errors
-    /// As [`Client::exchange`].
-    pub fn exchange_late(&mut self, bytes: &[u8], expected: &[u8]) -> Outcome {
-        const STUCK: Duration = Duration::from_secs(1);
-        let (mut rest, mut last) = (bytes, Instant::now());
-        while !rest.is_empty() && last.elapsed() < STUCK {
-            match self.send_some(rest)? {
-                0 => std::thread::sleep(Duration::from_millis(5)),
-                n => (rest, last) = (&rest[n..], Instant::now()),
-            }
-        }
-        self.exchange(rest, expected)
-    }
-
     /// Gives the receive buffer of a client made with [`Client::connect_small`] an ordinary size, so that what is held up
     /// comes at an ordinary speed.
     ///
@@ -230,104 +151,6 @@ impl Client {
     pub fn widen(&self) -> Outcome {
         const ORDINARY_BYTES: usize = 256 * 1024;
         Ok(SockRef::from(&self.stream).set_recv_buffer_size(ORDINARY_BYTES)?)
-    }
-
-    /// Expects exactly these bytes next, and takes no further one.
-    ///
-    /// # Errors
-    /// At the first byte that differs, at an end or a reset, or when nothing has come for [`DEADLINE`].
-    pub fn expect(&mut self, expected: &[u8]) -> Outcome {
-        let mut got = Vec::with_capacity(expected.len());
-        while got.len() < expected.len() {
-            let mut block = [0; 65_536];
-            let room = block.len().min(expected.len() - got.len());
-            let from = got.len();
-            let why = match self.read(&mut block[..room], Instant::now() + DEADLINE)? {
-                Read1::Bytes(n) => {
-                    got.extend_from_slice(&block[..n]);
-                    if got[from..] == expected[from..got.len()] {
-                        continue;
-                    }
-                    "other bytes came".to_string()
-                }
-                Read1::End => "the stream ended too early".to_string(),
-                Read1::Reset => "the connection was reset".to_string(),
-                Read1::Nothing => format!("nothing more came for {} s", DEADLINE.as_secs()),
-            };
-            return Err(self.failed(&format!("{why}\n    {}", difference(expected, &got))));
-        }
-        Ok(())
-    }
-
-    /// Expects the server's end of stream next: no byte, and no reset.
-    ///
-    /// # Errors
-    /// When something else comes, or nothing within [`DEADLINE`].
-    pub fn expect_end(&mut self) -> Outcome {
-        let mut block = [0; 4096];
-        let why = match self.read(&mut block, Instant::now() + DEADLINE)? {
-            Read1::End => return Ok(()),
-            Read1::Bytes(n) => format!("expected the end of the stream, came {}", show(&block[..n])),
-            Read1::Reset => "expected the end of the stream, came a reset".to_string(),
-            Read1::Nothing => format!("expected the end of the stream, nothing came for {} s", DEADLINE.as_secs()),
-        };
-        Err(self.failed(&why))
-    }
-
-    /// Expects that nothing comes for so long: no byte, no end.
-    ///
-    /// # Errors
-    /// When something comes.
-    pub fn expect_silence(&mut self, time: Duration) -> Outcome {
-        let mut block = [0; 4096];
-        let why = match self.read(&mut block, Instant::now() + time)? {
-            Read1::Nothing => return Ok(()),
-            Read1::Bytes(n) => format!("expected nothing, came {}", show(&block[..n])),
-            Read1::Reset => "expected nothing, came a reset".to_string(),
-            Read1::End => "expected nothing, the stream ended".to_string(),
-        };
-        Err(self.failed(&why))
-    }
-
-    /// Takes everything until the server's end, at most `limit_bytes`.
-    ///
-    /// # Errors
-    /// When there is a reset, more bytes than that, or no end within [`DEADLINE`] of the last byte.
-    pub fn take_to_end(&mut self, limit_bytes: usize) -> Result<Vec<u8>, NotPassed> {
-        let mut got = Vec::new();
-        let mut block = [0; 65_536];
-        let why = loop {
-            match self.read(&mut block, Instant::now() + DEADLINE)? {
-                Read1::End => return Ok(got),
-                Read1::Bytes(n) => got.extend_from_slice(&block[..n]),
-                Read1::Reset => break "a reset came before the end of the stream",
-                Read1::Nothing => break "the end of the stream did not come",
-            }
-            if got.len() > limit_bytes {
-                break "more came than was asked for";
-            }
-        };
-        Err(self.failed(why))
-    }
-
-    /// Waits for the end of the connection, clean or by a reset, and discards what comes before it: for cases in which the
-    /// server may cut the client off.
-    ///
-    /// # Errors
-    /// When it does not come within `limit` of the last byte.
-    pub fn expect_gone(&mut self, limit: Duration) -> Outcome {
-        let mut block = [0; 65_536];
-        loop {
-            match self.read(&mut block, Instant::now() + limit)? {
-                Read1::End | Read1::Reset => return Ok(()),
-                Read1::Bytes(_) => {}
-                Read1::Nothing => {
-                    return Err(
-                        self.failed(&format!("expected the server to close, the connection stayed for {limit:?}"))
-                    );
-                }
-            }
-        }
     }
 
     /// Ends this side's stream; the server's replies can still be read.
@@ -370,35 +193,4 @@ impl Client {
     pub fn came_bytes(&self) -> usize {
         self.came.length()
     }
-
-    fn read(&mut self, block: &mut [u8], deadline: Instant) -> Result<Read1, NotPassed> {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(Read1::Nothing);
-            }
-            self.stream.set_read_timeout(Some(left))?;
-            return match self.stream.read(block) {
-                Ok(0) => Ok(Read1::End),
-                Ok(n) => {
-                    self.came.push(&block[..n]);
-                    Ok(Read1::Bytes(n))
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => continue,
-                    ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Ok(Read1::Reset),
-                    _ => Err(self.failed(&format!("receiving: {error}"))),
-                },
-            };
-        }
-    }
-}
-
-/// What one look at the socket found.
-enum Read1 {
-    Bytes(usize),
-    End,
-    Reset,
-    /// The time was up.
-    Nothing,
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::output::{FLOOD_LIMIT_BYTES, TAKES_NOTHING};
+use super::holding::{FLOOD_LIMIT_BYTES, SMALL_BUFFER_BYTES, TAKES_NOTHING};
 use super::watch::{descriptors_are_back, quiet, wait_until, works};
 use crate::case::{Case, Needs, NotPassed, Outcome, Pace};
 use crate::client::{Client, GREETING};
@@ -226,7 +226,7 @@ fn half_close_with_much_to_say(context: &Context) -> Outcome {
 
 fn half_close_while_blocked_is_quiet(context: &Context) -> Outcome {
     let server = context.spawn(&[])?;
-    let mut client = Client::connect_small(server.address(), 4096)?;
+    let mut client = Client::connect_small(server.address(), SMALL_BUFFER_BYTES)?;
     let taken = client.flood(b"\n", TAKES_NOTHING, FLOOD_LIMIT_BYTES)?;
     client.half_close()?;
     quiet(&server, Duration::from_secs(2), 2, "a client that has ended its side and does not read its replies")?;
@@ -273,11 +273,11 @@ fn reset_is_noticed_in_any_state(context: &Context) -> Outcome {
 
     check("an idle client", Client::greeted(server.address())?)?;
 
-    let mut client = Client::connect_small(server.address(), 4096)?;
+    let mut client = Client::connect_small(server.address(), SMALL_BUFFER_BYTES)?;
     client.flood(b"\n", TAKES_NOTHING, FLOOD_LIMIT_BYTES)?;
     check("a client whose replies are held back", client)?;
 
-    let mut client = Client::connect_small(server.address(), 4096)?;
+    let mut client = Client::connect_small(server.address(), SMALL_BUFFER_BYTES)?;
     client.flood(b"\n", TAKES_NOTHING, FLOOD_LIMIT_BYTES)?;
     client.half_close()?;
     check("a client that ended its side while its replies are held back", client)?;

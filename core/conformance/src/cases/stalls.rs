@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::holding::SMALL_BUFFER_BYTES;
 use crate::case::{Case, Needs, NotPassed, Outcome, Pace};
 use crate::client::{Client, GREETING};
 use crate::context::Context;
@@ -40,8 +41,6 @@ pub(crate) const CASES: &[Case] = &[
         run: short_stall_after_idling_is_not_cut,
     },
 ];
-
-const SMALL_BUFFER_BYTES: usize = 4096;
 
 /// Later than this after the limit is too late even on a busy machine.
 const LATE: Duration = Duration::from_secs(8);

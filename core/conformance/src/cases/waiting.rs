@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::output::held_back_bytes;
+use super::holding::{SMALL_BUFFER_BYTES, held_back_bytes};
 use super::watch::{at_rest, quiet};
 use crate::model::answer;
 use crate::queues::Ends;
@@ -35,8 +35,6 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Of each kind.
 const CLIENTS: usize = 10;
-
-const SMALL_BUFFER_BYTES: usize = 4096;
 
 /// For so long nothing more is taken of a client that is held back.
 const TAKES_NOTHING: Duration = Duration::from_millis(200);
