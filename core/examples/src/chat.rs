@@ -102,3 +102,6 @@ impl Protocol for Chat {
         say(&format!("* you missed {pushes} {lines}\n"), Next::Line, reply)
     }
 }
+
+#[cfg(test)]
+mod tests;

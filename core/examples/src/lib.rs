@@ -7,7 +7,11 @@
 //! | [`chat`] | lines go to everybody else: server push, from any loop |
 //! | [`hash`] | answers that come later, from a pool of threads |
 //!
-//! A program of the same name runs each on the shell that `--shell` names; [`shells`] is how.
+//! A program of the same name runs each on the shell that `--shell` names; [`shells`] is how:
+//!
+//! ```sh
+//! cargo run --release -p evserver-examples --bin resp -- --shell threads 6379
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod chat;
