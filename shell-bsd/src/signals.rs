@@ -114,6 +114,8 @@ impl Drop for Signals {
 mod tests {
     use super::*;
     use SignalRequest::{Report, Stop};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
 
     /// Waits until the queue has something to look at; only a failing test waits long.
     fn wait(signals: &Signals) {
@@ -155,6 +157,10 @@ mod tests {
             wait(&signals);
             assert_eq!(all(&mut signals), [request], "{signal}");
         }
+
+        // A program that is started now has the default action, and nothing blocked.
+        let child = Command::new("sh").args(["-c", "kill -TERM $$; exit 7"]).status().unwrap();
+        assert_eq!(child.signal(), Some(libc::SIGTERM), "{child}");
 
         drop(signals);
         assert!(sys::is_blocked(libc::SIGTERM), "the mask is as before");
