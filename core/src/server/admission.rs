@@ -14,6 +14,10 @@ const RETRY_MS: u32 = 1000;
 /// Milliseconds between two complaints of the same kind.
 const COMPLAINT_MS: u32 = 60_000;
 
+/// Shares of accepts in a row, each a turn's, that may bring nothing but errors before accepting rests: 4096 clients
+/// that left while they waited, the largest listen queue of a system as it is installed.
+const BARREN_SHARES: u32 = 4096 / super::STEPS_IN_A_TURN;
+
 /// The gate of a server.
 #[derive(Debug)]
 pub(super) struct Admission {
@@ -21,6 +25,8 @@ pub(super) struct Admission {
     refused: u32,
     /// How many of those there may be.
     refused_at_once: u32,
+    /// Shares of accepts in a row that brought nothing but errors.
+    barren: u32,
     rest: Rest,
     /// When the next complaint is due at the earliest.
     complain_after: Time,
@@ -41,7 +47,13 @@ pub(super) enum Rest {
 
 impl Admission {
     pub const fn new() -> Self {
-        Self { refused: 0, refused_at_once: REFUSED_AT_ONCE, rest: Rest::Not, complain_after: Time::from_ms(0) }
+        Self {
+            refused: 0,
+            refused_at_once: REFUSED_AT_ONCE,
+            barren: 0,
+            rest: Rest::Not,
+            complain_after: Time::from_ms(0),
+        }
     }
 
     pub fn is_open(&self) -> bool {
@@ -61,6 +73,13 @@ impl Admission {
     /// The table has no slot left.
     pub fn table_full(&mut self) {
         self.rest = Rest::Full;
+    }
+
+    /// A share of accepts brought nothing but errors, or not. Says whether the listener itself may be at fault:
+    /// clients that left while they waited are no more than a listen queue holds.
+    pub fn is_barren(&mut self, barren: bool) -> bool {
+        self.barren = if barren { self.barren.saturating_add(1) } else { 0 };
+        self.barren >= BARREN_SHARES
     }
 
     /// Descriptors or memory ran out. Says whether to complain.
@@ -104,10 +123,12 @@ impl Admission {
         self.rest = Rest::ForGood;
     }
 
-    /// Accepting goes on.
+    /// Accepting goes on, unless too many refused clients linger.
     pub fn reopen(&mut self) -> bool {
-        self.rest = Rest::Not;
-        true
+        if self.refused < self.refused_at_once {
+            self.rest = Rest::Not;
+        }
+        self.is_open()
     }
 }
 
@@ -122,6 +143,7 @@ mod tests {
             assert!(!admission.refused(REFUSED_AT_ONCE));
         }
         assert!(admission.refused(REFUSED_AT_ONCE), "the last one fills the room for refused clients");
+        assert!(!admission.reopen(), "a shutdown takes in no more of them either");
         assert!(!admission.left(false), "a served client that leaves makes no room for refused ones");
         assert!(admission.left(true));
         assert!(admission.is_open());

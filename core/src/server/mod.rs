@@ -101,22 +101,30 @@ where
     }
 
     fn accept_some(&mut self, host: &mut H, listener: usize, now: Time, most: u32) {
-        let mut progress = false;
+        let mut barren = true;
         for _ in 0..most {
+            if !self.clients.has_room() {
+                // Whoever waits for a slot waits in the listen queue.
+                self.admission.table_full();
+                return host.watch_listeners(false);
+            }
             match host.accept(listener) {
                 Accept::Client(socket, peer) => {
-                    progress = true;
+                    barren = false;
                     self.admit(host, socket, &peer, now);
                     if !self.admission.is_open() {
                         return;
                     }
                 }
-                Accept::WouldBlock => return,
+                Accept::WouldBlock => {
+                    self.admission.is_barren(false);
+                    return;
+                }
                 Accept::Interrupted | Accept::Dropped => {}
                 Accept::Exhausted => return self.rest(host, now),
             }
         }
-        if !progress {
+        if self.admission.is_barren(barren) {
             // Nothing but errors: the listener itself may be at fault, and it would be an event for ever.
             self.rest(host, now);
         }
@@ -265,7 +273,9 @@ where
         self.drain_until = Some(now.after(self.settings.drain_ms));
         self.admission.reopen();
         for listener in 0..listeners {
-            self.accept_some(host, listener, now, SWEEP);
+            if self.admission.is_open() {
+                self.accept_some(host, listener, now, SWEEP);
+            }
         }
         self.admission.close();
     }

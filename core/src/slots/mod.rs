@@ -326,6 +326,13 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
         lists.iter().find_map(|&list| self.token_at(self.list(list).head))
     }
 
+    /// Whether there is a slot for one more entry; grows if that is needed and can be.
+    pub fn has_room(&mut self) -> bool {
+        !self.list(number::FREE).is_empty()
+            || self.unused < self.slots.capacity()
+            || (self.slots.grow() && self.unused < self.slots.capacity())
+    }
+
     /// A slot that holds nothing: one that was used before, or the next new one.
     fn vacant(&mut self) -> Option<u32> {
         let free = self.list(number::FREE).head;
@@ -333,7 +340,7 @@ impl<E: Occupant, S: Storage<E>> Slots<E, S> {
             self.unlist(Lane::Life, free);
             return Some(free);
         }
-        if self.unused == self.slots.capacity() && !(self.slots.grow() && self.unused < self.slots.capacity()) {
+        if !self.has_room() {
             return None;
         }
         let index = self.unused;
