@@ -41,8 +41,10 @@ pub struct CommonArgs {
     #[arg(value_name = "PORT", default_value_t = DEFAULT_PORT, conflicts_with = "listen")]
     pub port: u16,
 
-    /// Listen on this address instead (127.0.0.1:80, [::1]:0, localhost:8080, :8080); may be repeated
+    /// Addresses to listen on in place of the port.
+    // The help has brackets, which the documentation would take for a link.
     #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(help = "Listen on this address instead (127.0.0.1:80, [::1]:0, localhost:8080, :8080); may be repeated")]
     pub listen: Vec<ListenAddress>,
 
     /// Close a connection on which no byte moved for so long; 0 is never

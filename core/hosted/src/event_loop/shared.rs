@@ -1,7 +1,7 @@
 //! What several loops share: the counts, and a limit of clients that holds for all of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evserver_core::Counts;
 
@@ -11,22 +11,18 @@ pub struct Shared {
     loops: u32,
     /// Clients served at this moment by all loops: what a limit is held against.
     open: AtomicU64,
-    totals: Mutex<Totals>,
-}
-
-#[derive(Debug)]
-struct Totals {
-    loops: Vec<Counts>,
-    /// The most clients that all loops together were seen to serve, at the end of a turn of one of them.
-    peak: u64,
+    /// The most that were served at one time.
+    peak: AtomicU64,
+    /// What each loop has counted.
+    counts: Mutex<Vec<Counts>>,
 }
 
 impl Shared {
     /// For so many loops.
     pub fn new(loops: usize) -> Self {
-        let totals = Totals { loops: vec![Counts::new(); loops.max(1)], peak: 0 };
+        let counts = Mutex::new(vec![Counts::new(); loops.max(1)]);
         let loops = u32::try_from(loops).unwrap_or(u32::MAX).max(1);
-        Self { loops, open: AtomicU64::new(0), totals: Mutex::new(totals) }
+        Self { loops, open: AtomicU64::new(0), peak: AtomicU64::new(0), counts }
     }
 
     /// How many loops there are.
@@ -38,7 +34,13 @@ impl Shared {
     pub fn enter(&self, limit: Option<u32>) -> bool {
         let limit = limit.map_or(u64::MAX, u64::from);
         let one_more = |open| (open < limit).then_some(open + 1);
-        self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+        match self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(before) => {
+                self.peak.fetch_max(before + 1, Ordering::Relaxed);
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     /// A client that was counted in has left.
@@ -48,21 +50,22 @@ impl Shared {
 
     /// Takes note of a loop's counts.
     pub fn publish(&self, number: usize, counts: &Counts) {
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mine) = totals.loops.get_mut(number) else { return };
-        *mine = *counts;
-        let open: u64 = totals.loops.iter().map(|counts| counts.open).sum();
-        totals.peak = totals.peak.max(open).max(counts.peak);
+        if let Some(its) = self.lock().get_mut(number) {
+            *its = *counts;
+        }
     }
 
-    /// The counts of all loops together.
+    /// The counts of all loops together. The loops peak at different times, so the peak is one of its own.
     pub fn counts(&self) -> Counts {
-        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Counts::new();
-        for counts in &totals.loops {
+        for counts in self.lock().iter() {
             all.add(counts);
         }
-        Counts { peak: totals.peak, ..all }
+        Counts { peak: self.peak.load(Ordering::Relaxed), ..all }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Counts>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,10 +86,14 @@ mod tests {
     #[test]
     fn the_peak_is_of_all_loops_at_one_time() {
         let shared = Shared::new(2);
-        shared.publish(0, &Counts { served: 5, open: 5, peak: 5, ..Counts::new() });
-        shared.publish(1, &Counts { served: 3, open: 3, peak: 4, ..Counts::new() });
-        shared.publish(0, &Counts { served: 5, open: 0, peak: 5, ..Counts::new() });
-        shared.publish(1, &Counts { served: 9, open: 6, peak: 6, ..Counts::new() });
-        assert_eq!(shared.counts(), Counts { served: 14, open: 6, peak: 8, ..Counts::new() });
+        shared.publish(0, &Counts { served: 5, open: 1, peak: 3, ..Counts::new() });
+        shared.publish(1, &Counts { served: 3, open: 0, peak: 2, ..Counts::new() });
+        for _ in 0..4 {
+            assert!(shared.enter(None));
+        }
+        shared.leave();
+        shared.leave();
+        assert!(shared.enter(None));
+        assert_eq!(shared.counts(), Counts { served: 8, open: 1, peak: 4, ..Counts::new() });
     }
 }
