@@ -1,6 +1,6 @@
 //! evserver on Linux: the core's server on epoll(7), timerfd_create(2) and signalfd(2).
 //!
-//! [`serve`] runs any [`Protocol`](evserver_core::Protocol); the binary `evserver` runs the numbered echo with it.
+//! [`serve`] runs any [`Protocol`]; the binary `evserver` runs the numbered echo with it.
 #![cfg(target_os = "linux")]
 
 mod poller;
