@@ -1,6 +1,6 @@
 //! evserver on the BSDs and macOS: the core's server on kqueue(2).
 //!
-//! [`serve`] runs any [`Protocol`](evserver_core::Protocol); the binary `evserver-bsd` runs the numbered echo with it.
+//! `serve` runs any [`Protocol`](evserver_core::Protocol); the binary `evserver-bsd` runs the numbered echo with it.
 //! On a system without kqueue this library is empty.
 #![cfg(kqueue)]
 

@@ -103,6 +103,7 @@ impl<P> Handle<P> {
     }
 
     /// Tells the loop something of its server.
+    #[cfg(unix)]
     pub(crate) fn control(&self, control: Control) {
         self.add(Job::Control(control));
     }
