@@ -162,7 +162,7 @@ fn interrupted<const N: usize>(input: &[u8], interruption: Interruption) {
         }
         Interruption::IdleTimeout => {
             connection.handle_timeout(start.after(99));
-            assert_eq!(matches!(connection.action(), Action::Close(_)), false, "a limit that is not over acted");
+            assert!(!matches!(connection.action(), Action::Close(_)), "a limit that is not over acted");
             connection.handle_timeout(start.after(100));
             open.then_some(CloseReason::IdleTimeout)
         }
