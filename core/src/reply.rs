@@ -7,6 +7,8 @@ use crate::token::{Ticket, Token};
 pub struct Reply<'a> {
     pub(crate) free: &'a mut [u8],
     pub(crate) written: usize,
+    /// Bytes that were received behind those of this call.
+    pub(crate) behind: usize,
     pub(crate) aside: &'a mut Aside,
 }
 
@@ -85,6 +87,15 @@ impl Reply<'_> {
     #[inline]
     pub fn room(&self) -> usize {
         self.free.len().saturating_sub(self.written)
+    }
+
+    /// Whether the peer sent more than this call hands over, without waiting for its answer.
+    ///
+    /// A command that changes who is spoken to (STARTTLS and its like) must be refused then, or what was pipelined in
+    /// the clear would count as said in private.
+    #[inline]
+    pub fn has_unread_input(&self) -> bool {
+        self.behind > 0
     }
 
     /// The connection that this reply goes to.

@@ -2,14 +2,14 @@
 
 mod tools;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
 
 use evserver_examples::resp::{BULK_BYTES, Resp, Store};
 
-use tools::{client, connect, run, serving, shells, text};
+use tools::{client, run, serving, shells, text};
 
 /// Serves a fresh store on every shell that runs here, with one loop and with several.
 fn everywhere(talk: impl Fn(SocketAddr)) {
@@ -123,6 +123,10 @@ fn nc_types_commands() {
 #[cfg(target_os = "linux")]
 #[test]
 fn announced_lengths_take_no_memory() {
+    use std::io::Read;
+
+    use tools::connect;
+
     const CLIENTS: usize = 300;
     everywhere(|address| {
         let before = resident_bytes();

@@ -64,6 +64,7 @@ export! {
 
     gate_put(reply: &mut Reply<'_>, bytes: &[u8]) -> Result<(), NoRoom> { reply.put(bytes) }
     gate_put_some(reply: &mut Reply<'_>, bytes: &[u8]) -> usize { reply.put_some(bytes) }
+    gate_reply_has_unread_input(reply: &Reply<'_>) -> bool { reply.has_unread_input() }
     gate_ticket(reply: &mut Reply<'_>, timeout_ms: u32) -> Ticket { reply.ticket(timeout_ms) }
     gate_set_timer(reply: &mut Reply<'_>, ms: u32) { reply.set_timer(ms); reply.stop_timer() }
     gate_time_after(time: Time, ms: u32, earlier: Time) -> u64 { time.after(ms).since_ms(earlier) }

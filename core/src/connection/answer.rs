@@ -66,7 +66,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
         let Buffers { input, output } = buffers.borrow_mut();
         let was_empty = output.is_empty();
-        let mut reply = Reply { free: output.space(), written: 0, aside: &mut self.aside };
+        let mut reply = Reply { free: output.space(), written: 0, behind: 0, aside: &mut self.aside };
         let mut again = self.again;
         let (mut rest, mut searched) = input.unread();
         let stop = loop {
@@ -87,6 +87,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 break Stop::NoRoom;
             }
             let before = (reply.written, reply.aside.ticket);
+            reply.behind = behind.len();
             let next = protocol.line(line, &mut reply);
             if next != Next::Line {
                 let told = Told { written: reply.written - before.0, was_empty: empty, ticket: before.1 };
@@ -199,7 +200,8 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
         let ticket = self.aside.ticket;
         let still = left - here as u64;
-        let (next, written) = call(output, &mut self.aside, |reply| protocol.body(part, still, reply));
+        let (next, written) =
+            call(output, &mut self.aside, input.len() - here, |reply| protocol.body(part, still, reply));
         if next != Next::More {
             input.consume(here);
         }
@@ -232,7 +234,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             return Flow::Stop;
         }
         let ticket = self.aside.ticket;
-        let (next, written) = call(output, &mut self.aside, |reply| ask(protocol, input.filled(), reply));
+        // What is left at the peer's end is what that call gets.
+        let behind = if self.state == State::Open(Step::End) { 0 } else { input.len() };
+        let (next, written) = call(output, &mut self.aside, behind, |reply| ask(protocol, input.filled(), reply));
         self.follow(next, Told { written, was_empty: true, ticket }, now)
     }
 
@@ -258,9 +262,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             Telling::Nothing => Telling::Missed,
             telling => telling,
         };
-        let output = &mut buffers.borrow_mut().output;
+        let Buffers { input, output } = buffers.borrow_mut();
         let missed = self.unasked.missed;
-        let (next, written) = call(output, &mut self.aside, |reply| match telling {
+        let (next, written) = call(output, &mut self.aside, input.len(), |reply| match telling {
             Telling::Timer => protocol.timer(reply),
             Telling::Missed | Telling::Nothing => protocol.missed(missed, reply),
         });
@@ -404,14 +408,15 @@ struct Told {
     ticket: u32,
 }
 
-/// Lends the free output for one call and keeps what was written.
+/// Lends the free output for one call and keeps what was written. `behind` is the input that the call does not get.
 #[inline]
 fn call<const N: usize>(
     output: &mut crate::buffers::Output<N>,
     aside: &mut Aside,
+    behind: usize,
     ask: impl FnOnce(&mut Reply<'_>) -> Next,
 ) -> (Next, usize) {
-    let mut reply = Reply { free: output.space(), written: 0, aside };
+    let mut reply = Reply { free: output.space(), written: 0, behind, aside };
     let next = ask(&mut reply);
     let written = reply.written;
     output.fill(written);

@@ -15,6 +15,7 @@ mod following;
 mod framing;
 mod missed;
 mod misuse;
+mod pipelined;
 mod replies;
 mod script;
 mod size;
