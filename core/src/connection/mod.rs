@@ -35,6 +35,23 @@ use state::{State, Step};
 ///    [`deadline`](Self::deadline).
 /// 7. An error of the transport at any point: [`failed`](Self::failed).
 ///
+/// # States
+///
+/// ```text
+///            lines are answered                 replies leave              our side is shut
+///           ┌──────────────────┐    close     ┌────────────┐    shut      ┌───────────┐
+///  new ────▶│ Open             ├─────────────▶│ Flushing   ├─────────────▶│ Lingering │
+///           └────────┬─────────┘              └─────┬──────┘              └─────┬─────┘
+///                    │ failed, timed out            │ failed, timed out,        │ peer's end,
+///                    │                              │ or the peer had ended     │ failed, 2 s
+///                    ▼                              ▼                           ▼
+///           ┌─────────────────────────────────────────────────────────────────────────┐
+///           │                             Closed(reason)                              │
+///           └─────────────────────────────────────────────────────────────────────────┘
+/// ```
+///
+/// # Calls
+///
 /// Everything that a call returned is stale after the next `&mut` call. Calls that do not fit the state, or come
 /// early, or twice, are harmless: they change nothing, and bytes for which there is no use are dropped.
 ///

@@ -4,20 +4,7 @@ use crate::reason::CloseReason;
 use crate::time::Time;
 use crate::token::Ticket;
 
-/// Where a connection is in its life.
-///
-/// ```text
-///            lines are answered                 replies leave              our side is shut
-///           ┌──────────────────┐   close()    ┌────────────┐   shut()    ┌───────────┐
-///  new ────▶│ Open(Step)       ├─────────────▶│ Flushing   ├────────────▶│ Lingering │
-///           └────────┬─────────┘              └─────┬──────┘             └─────┬─────┘
-///                    │ failed, timed out            │ failed, timed out,       │ peer's end,
-///                    │                              │ or the peer had ended    │ failed, 2 s
-///                    ▼                              ▼                          ▼
-///           ┌────────────────────────────────────────────────────────────────────────┐
-///           │                             Closed(reason)                             │
-///           └────────────────────────────────────────────────────────────────────────┘
-/// ```
+/// Where a connection is in its life; [`Connection`](super::Connection) has the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Waits for input, for room, or for an answer, as the step says.
