@@ -140,18 +140,30 @@ fn ticks(stat: &str) -> Duration {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
-    fn a_process_sees_itself() {
-        let me = std::process::id();
-        let before = Usage::of(me).unwrap();
-        assert!(before.threads >= 1 && before.descriptors >= 3 && before.rss_bytes > 100_000, "{before:?}");
-        for _ in 0..10 {
+    fn what_a_process_uses_is_counted() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "while sleep 0.002; do :; done"])
+            .stdin(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let before = Usage::of(child.id()).unwrap();
+        assert!(before.threads == 1 && before.descriptors >= 3, "{before:?}");
+        // It wakes when a sleep of its ends.
+        let deadline = Instant::now() + crate::DEADLINE;
+        let mut used = Usage::default();
+        while used.wakeups < 10 || used.cpu.is_zero() {
+            assert!(Instant::now() < deadline, "{used:?}");
             std::thread::sleep(Duration::from_millis(2));
+            used = Usage::of(child.id()).unwrap().since(before);
         }
-        let used = Usage::of(me).unwrap().since(before);
-        assert!(used.wakeups >= 10, "{used:?}");
-        assert!(!all_stopped(me).unwrap());
+        assert!(used.rss_bytes > 100_000, "{used:?}");
+        assert!(!all_stopped(std::process::id()).unwrap());
+        assert_eq!(child_of(std::process::id()), Some(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
