@@ -296,10 +296,10 @@ where
     /// [`NoRoom`] when the client is gone, takes no more, or its output has no room; nothing was sent then. Its
     /// protocol's [`missed`](crate::Protocol::missed) is called when there is room again.
     pub fn push(&mut self, host: &mut H, token: Token, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
-        let Some(client) = self.clients.get_mut(token) else { return Err(NoRoom) };
+        let Some((client, runs_again)) = self.clients.get_queued(token) else { return Err(NoRoom) };
         client.lend(host, now.after(1));
         let pushed = client.connection.push(bytes, now.after(1));
-        self.serve(host, token, now);
+        self.serve_unless(runs_again, host, token, now);
         pushed
     }
 
@@ -315,12 +315,21 @@ where
         answer: impl FnOnce(&mut H::Protocol),
     ) -> Result<(), Late> {
         let token = ticket.token();
-        let Some(client) = self.clients.get_mut(token) else { return Err(Late) };
+        let Some((client, runs_again)) = self.clients.get_queued(token) else { return Err(Late) };
         let completed = client
             .guarded(host, |connection| connection.complete(ticket, now.after(1), answer))
             .unwrap_or(Err(Late));
-        self.serve(host, token, now);
+        self.serve_unless(runs_again, host, token, now);
         completed
+    }
+
+    /// Gives a client its turn, unless it has one coming: what others ask for gives it no more of them (rule 9).
+    fn serve_unless(&mut self, runs_again: bool, host: &mut H, token: Token, now: Time) {
+        if runs_again {
+            self.clients.settle(token);
+        } else {
+            self.serve(host, token, now);
+        }
     }
 
     /// Gives a client its turn and does what follows from it.

@@ -1,0 +1,400 @@
+//! The loop around the server, as every event loop has it, and what must hold between two turns.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use evserver_core::{Client, STEPS_IN_A_TURN, Server, Time};
+
+use crate::host::{SimHost, Table};
+use crate::link;
+use crate::scenario::{Ending, Fault, Scenario};
+use crate::world::{Answer, Shared, World};
+
+/// Turns after which a run is taken for one that does not end.
+const TURNS_AT_MOST: u64 = 5_000_000;
+
+/// Milliseconds that a limit may act late, and that a busy loop adds to it.
+const LATE_MS: u64 = 250 + 500;
+
+/// Turns without progress in a row that faults can explain.
+const LIES_IN_A_ROW: u64 = 200;
+
+/// Rounds of the wheel of timers, of sixteen seconds, in the longest limit of a ticket.
+const WHEEL_ROUNDS: u64 = 3;
+
+/// Turns in a row in which clients come to wait for buffers.
+const STARVED_IN_A_ROW: u64 = 100;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    pub turns: u64,
+    /// Transfers, ends and accepts.
+    pub events: u64,
+    pub served: u64,
+    pub simulated_ms: u64,
+    /// How long quiet clients waited for a reply, in order.
+    pub latencies_us: Vec<u64>,
+    /// How often each thing happened.
+    pub seen: BTreeMap<&'static str, u64>,
+}
+
+type SimServer<const N: usize> = Server<SimHost<N>, Table<Client<SimHost<N>, N>>, N>;
+
+struct Engine<const N: usize> {
+    world: Shared,
+    host: SimHost<N>,
+    server: SimServer<N>,
+    /// When the first signal comes.
+    signal_us: Option<u64>,
+    /// Turns without progress in a row.
+    idle_turns: u64,
+    /// Something other than a transfer happened in the turn.
+    excused: bool,
+}
+
+/// Runs a scenario to its end; panics where a rule does not hold.
+pub fn run(scenario: &Scenario) -> Outcome {
+    match scenario.buffer_bytes {
+        16 => Engine::<16>::new(scenario).run(),
+        64 => Engine::<64>::new(scenario).run(),
+        512 => Engine::<512>::new(scenario).run(),
+        4096 => Engine::<4096>::new(scenario).run(),
+        other => panic!("no run with buffers of {other} bytes"),
+    }
+}
+
+impl<const N: usize> Engine<N> {
+    fn new(scenario: &Scenario) -> Self {
+        let mut world = World::new(scenario);
+        let signal_us = match scenario.ending {
+            Ending::Late => None,
+            Ending::Early | Ending::AtOnce => {
+                Some(world.clock_us + world.random.below(scenario.arrival_ms * 2_000 + 5_000_000))
+            }
+        };
+        let world = Rc::new(RefCell::new(world));
+        Self {
+            host: SimHost::new(world.clone(), scenario),
+            server: Server::new(Table::new(world.clone(), scenario.slots), scenario.settings),
+            world,
+            signal_us,
+            idle_turns: 0,
+            excused: false,
+        }
+    }
+
+    fn run(mut self) -> Outcome {
+        let began_us = self.world.borrow().clock_us;
+        while !self.server.is_done() {
+            self.turn();
+            assert!(self.world.borrow().turns < TURNS_AT_MOST, "does not end");
+            if self.must_end_at_once() {
+                break;
+            }
+        }
+        self.end();
+        let world = self.world.borrow();
+        let mut latencies_us = world.latencies_us.clone();
+        latencies_us.sort_unstable();
+        Outcome {
+            turns: world.turns,
+            events: world.events,
+            served: world.served,
+            simulated_ms: (world.clock_us - began_us) / 1000,
+            latencies_us,
+            seen: world.seen.clone(),
+        }
+    }
+
+    /// One wait and what follows from it.
+    fn turn(&mut self) {
+        self.excused = false;
+        if !self.server.must_not_sleep() {
+            self.sleep();
+        }
+        let (now, events) = {
+            let world = &mut *self.world.borrow_mut();
+            world.turns += 1;
+            world.trace(|| format!("turn {}, due {:?}", world.turns, self.server.next_deadline()));
+            world.turn_began_us = world.clock_us;
+            let events = world.wait();
+            (Time::from_ms(world.now_ms()), events)
+        };
+        let before = self.world.borrow().progress;
+        let edge_triggered = self.world.borrow().scenario.settings.edge_triggered;
+        let accepts_first = self.world.borrow_mut().random.one_in(2);
+        if accepts_first {
+            self.accept(now);
+        }
+        for event in events {
+            let ready = event.ready;
+            // An edge is told once, also when there is no use for it yet.
+            self.excused |= event.about.is_none() || edge_triggered;
+            self.server.event(&mut self.host, event.token, ready.readable, ready.writable, ready.hangup, now);
+        }
+        if !accepts_first {
+            self.accept(now);
+        }
+        self.jobs(now);
+        self.signal(now);
+        self.world.borrow().trace(|| "run".to_owned());
+        self.server.run(&mut self.host, now);
+        let ended = Time::from_ms(self.world.borrow().now_ms());
+        self.server.end_turn(now, ended);
+        self.world.borrow_mut().end_turn();
+        self.check_turn(before);
+    }
+
+    /// Time passes until something happens.
+    fn sleep(&mut self) {
+        self.check_rest();
+        let late_us = self.world.borrow_mut().random.below(2_000);
+        loop {
+            let deadline_us = self.server.next_deadline().map(|due| due.as_ms().saturating_mul(1000));
+            let world = &mut *self.world.borrow_mut();
+            let due = [deadline_us.map(|us| us.saturating_add(late_us)), self.signal_us];
+            let is_due = |us: &u64| *us <= world.clock_us;
+            if due.iter().flatten().any(is_due) || world.has_answer() || world.has_events() {
+                return;
+            }
+            let next_us = due.into_iter().flatten().chain(world.next_us()).min();
+            let Some(next_us) = next_us else {
+                // Nobody has anything left to do: that is when a late signal comes.
+                self.signal_us = Some(world.clock_us);
+                continue;
+            };
+            world.advance(next_us - world.clock_us);
+            if world.active == 0 && self.signal_us.is_none() && !self.server.is_draining() {
+                self.signal_us = Some(world.clock_us);
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Time) {
+        let listeners = self.world.borrow().scenario.listeners;
+        for listener in 0..listeners {
+            let before = {
+                let world = self.world.borrow();
+                if !world.listening || world.closed || world.queues[listener].is_empty() {
+                    continue;
+                }
+                world.events
+            };
+            self.server.accept(&mut self.host, listener, now);
+            let world = self.world.borrow();
+            assert!(world.events - before <= u64::from(STEPS_IN_A_TURN) * 3, "accepts without end");
+        }
+    }
+
+    /// What other threads ask for.
+    fn jobs(&mut self, now: Time) {
+        let push_to = {
+            let world = &mut *self.world.borrow_mut();
+            let may = world.random.per_mille(world.scenario.pushes) && !world.links.is_empty();
+            may.then(|| world.random.below(world.links.len() as u64) as usize)
+        };
+        if let Some(link) = push_to {
+            let times = self.world.borrow_mut().random.within(1, 4);
+            for _ in 0..times {
+                self.push(link, now);
+            }
+        }
+        loop {
+            let answer = self.world.borrow_mut().next_answer();
+            let Some(answer) = answer else { return };
+            self.complete(answer, now);
+        }
+    }
+
+    fn complete(&mut self, answer: Answer, now: Time) {
+        let (asked, is_open, clock_us) = {
+            let world = &mut *self.world.borrow_mut();
+            let it = &mut world.links[answer.link];
+            let asked = it.asked.filter(|(asked, _)| *asked == answer.ticket);
+            if asked.is_some() {
+                it.asked = None;
+            }
+            (asked, it.server == link::Server::Open && it.reason.is_none(), world.clock_us)
+        };
+        self.excused = true;
+        self.world.borrow_mut().note(if asked.is_some() { "answer" } else { "late answer" });
+        let taken = self.server.complete(&mut self.host, answer.ticket, now, |_| {}).is_ok();
+        match asked {
+            Some((_, until_us)) if is_open => {
+                let may_be_late = until_us.is_some_and(|until_us| clock_us >= until_us);
+                assert!(taken || may_be_late, "an answer was refused");
+            }
+            _ => assert!(!taken, "an answer for nobody was taken"),
+        }
+        if taken {
+            let world = &mut *self.world.borrow_mut();
+            world.links[answer.link].moved_us = world.clock_us;
+        }
+    }
+
+    fn push(&mut self, link: usize, now: Time) {
+        const NEWS: &[u8] = b"*news*\n";
+        let (token, moved_us) = {
+            let world = &mut *self.world.borrow_mut();
+            let it = &mut world.links[link];
+            let moved_us = (it.moved_us, world.clock_us);
+            let Some((token, _)) = it.watch else { return };
+            if !it.owes() {
+                it.moved_us = world.clock_us;
+            }
+            it.pushed += NEWS.len() as u64;
+            it.pushes += 1;
+            (token, moved_us)
+        };
+        let taken = self.server.push(&mut self.host, token, NEWS, now).is_ok();
+        self.world.borrow_mut().note(if taken { "push" } else { "refused push" });
+        if !taken {
+            let it = &mut self.world.borrow_mut().links[link];
+            it.pushed -= NEWS.len() as u64;
+            it.pushes -= 1;
+            if it.moved_us == moved_us.1 {
+                it.moved_us = moved_us.0;
+            }
+        }
+    }
+
+    /// The signal to stop, once.
+    fn signal(&mut self, now: Time) {
+        let due = {
+            let world = self.world.borrow();
+            self.signal_us.is_some_and(|us| us <= world.clock_us)
+        };
+        if !due {
+            return;
+        }
+        self.signal_us = None;
+        let listeners = {
+            let world = &mut *self.world.borrow_mut();
+            world.note_drain();
+            world.drain_due_us = Some(now.as_ms() * 1000 + u64::from(world.scenario.settings.drain_ms) * 1000);
+            world.scenario.listeners
+        };
+        self.server.drain(&mut self.host, listeners, now);
+        self.world.borrow_mut().close_listeners();
+    }
+
+    fn must_end_at_once(&self) -> bool {
+        let world = &mut *self.world.borrow_mut();
+        self.server.is_draining() && world.scenario.ending == Ending::AtOnce && world.random.one_in(4)
+    }
+
+    /// A turn made progress, or had another reason.
+    fn check_turn(&mut self, before: u64) {
+        let world = self.world.borrow();
+        let counts = self.server.counts();
+        assert_eq!((counts.open, counts.served, counts.peak), (world.serving, world.served, world.peak));
+        assert_eq!(self.host.entered, world.serving);
+        let moved = world.progress != before || self.excused;
+        self.idle_turns = if moved { 0 } else { self.idle_turns + 1 };
+        let waiting =
+            || world.links.iter().filter(|it| it.waiting && it.server == link::Server::Open).count() as u64;
+        let most = if moved {
+            0
+        } else if world.has(Fault::Lies) || world.has(Fault::Interrupts) {
+            LIES_IN_A_ROW
+        } else if world.has(Fault::FewBuffers) {
+            // A client that cannot have buffers is not watched any more: one turn for each.
+            STARVED_IN_A_ROW
+        } else if self.server.is_draining() {
+            // To tell a client that takes nothing of the shutdown moves nothing.
+            3 + WHEEL_ROUNDS * waiting()
+        } else {
+            // While answers are waited for the wheel of timers turns, once in sixteen seconds.
+            WHEEL_ROUNDS * waiting()
+        };
+        assert!(self.idle_turns <= most, "{} turns in a row without progress", self.idle_turns);
+        if let Some(due_us) = world.drain_due_us {
+            let due_us = due_us.max(world.resumed_us) + LATE_MS * 1000;
+            assert!(world.clock_us <= due_us || self.server.is_done(), "the shutdown does not end");
+        }
+        let elapsed_s = (world.clock_us - world.scenario.origin_ms * 1000) / 1_000_000;
+        assert!(world.exhausted <= world.chances + elapsed_s + 4, "accepts although nothing was freed");
+    }
+
+    /// The server sleeps: nothing that could move stands still, nothing that is due is forgotten, and buffers are
+    /// where something is in them.
+    fn check_rest(&self) {
+        let world = &mut *self.world.borrow_mut();
+        // It goes over all links, so it is done now and then.
+        let one_in = 16 + world.links.len() as u64 / 8;
+        if !world.random.one_in(one_in) {
+            return;
+        }
+        let limits = world.scenario.settings.limits;
+        let few = world.has(Fault::FewBuffers);
+        let mut busy = 0;
+        for (number, it) in world.links.iter().enumerate() {
+            if it.server != link::Server::Open {
+                continue;
+            }
+            busy += usize::from(it.needs_buffers() || it.waiting);
+            let ready = it.ready();
+            let due_us = |from_us: u64, ms: u32| from_us.max(world.resumed_us) + (u64::from(ms) + LATE_MS) * 1000;
+            if it.waiting {
+                // To say that it expired takes buffers and an empty output.
+                if !few
+                    && !it.blocked
+                    && let Some((_, Some(until_us))) = it.asked
+                {
+                    assert!(world.clock_us <= due_us(until_us, 0), "link {number}: its ticket is forgotten");
+                }
+                continue;
+            }
+            assert!(
+                it.shut_us.is_some()
+                    || world.clock_us <= due_us(world.known_us(it.moved_us) + u64::from(limits.idle_ms) * 1000, 0),
+                "link {number}: its idle limit is forgotten: {it:?}"
+            );
+            if let Some(shut_us) = it.shut_us {
+                let linger_us = u64::from(limits.linger_ms) * 1000;
+                assert!(
+                    world.clock_us <= due_us(world.known_us(shut_us) + linger_us, 0),
+                    "link {number} lingers on"
+                );
+            }
+            if few || world.has(Fault::Lies) {
+                continue;
+            }
+            if it.owes() {
+                assert!(!ready.writable || it.listed, "link {number} could send and does not: {it:?}");
+            } else {
+                assert!(!ready.readable || it.listed, "link {number} could receive and does not: {it:?}");
+            }
+        }
+        if !few {
+            assert!(self.host.lent <= busy, "{} pairs are lent to {busy} busy connections", self.host.lent);
+        }
+    }
+
+    /// Everything is over: nothing is left behind, and every client got what it was owed.
+    fn end(&mut self) {
+        let settings = self.world.borrow().scenario.settings;
+        if !self.server.is_done() {
+            self.world.borrow_mut().at_once = true;
+            self.world.borrow_mut().links.iter_mut().for_each(|it| it.watch = None);
+            // Buffers and sockets go with the table.
+            let empty = Server::new(Table::new(self.world.clone(), None), settings);
+            drop(std::mem::replace(&mut self.server, empty));
+        } else {
+            assert_eq!(self.host.lent, 0, "pairs of buffers that did not come back");
+        }
+        let world = &mut *self.world.borrow_mut();
+        assert_eq!((world.open, world.serving, world.refused_open), (0, 0, 0), "open sockets");
+        assert!(world.links.iter().all(|it| it.watch.is_none()), "watched although closed");
+        while world.active > 0
+            && let Some(next_us) = world.next_us()
+        {
+            world.forget_answers();
+            world.advance(next_us.saturating_sub(world.clock_us));
+        }
+        let unfinished: Vec<_> = world.unfinished().take(3).collect();
+        assert!(unfinished.is_empty(), "clients that were left alone: {unfinished:?}");
+    }
+}
