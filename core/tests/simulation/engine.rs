@@ -8,23 +8,11 @@ use evserver_core::{Client, STEPS_IN_A_TURN, Server, Time};
 
 use crate::host::{SimHost, Table};
 use crate::link;
-use crate::scenario::{Ending, Fault, Scenario};
+use crate::scenario::{Ending, Scenario};
 use crate::world::{Answer, Shared, World};
 
 /// Turns after which a run is taken for one that does not end.
 const TURNS_AT_MOST: u64 = 5_000_000;
-
-/// Milliseconds that a limit may act late, and that a busy loop adds to it.
-const LATE_MS: u64 = 250 + 500;
-
-/// Turns without progress in a row that faults can explain.
-const LIES_IN_A_ROW: u64 = 200;
-
-/// Rounds of the wheel of timers, of sixteen seconds, in the longest limit of a ticket.
-const WHEEL_ROUNDS: u64 = 3;
-
-/// Turns in a row in which clients come to wait for buffers.
-const STARVED_IN_A_ROW: u64 = 100;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -42,16 +30,16 @@ pub struct Outcome {
 
 type SimServer<const N: usize> = Server<SimHost<N>, Table<Client<SimHost<N>, N>>, N>;
 
-struct Engine<const N: usize> {
-    world: Shared,
-    host: SimHost<N>,
-    server: SimServer<N>,
+pub struct Engine<const N: usize> {
+    pub world: Shared,
+    pub host: SimHost<N>,
+    pub server: SimServer<N>,
     /// When the first signal comes.
     signal_us: Option<u64>,
     /// Turns without progress in a row.
-    idle_turns: u64,
+    pub idle_turns: u64,
     /// Something other than a transfer happened in the turn.
-    excused: bool,
+    pub excused: bool,
 }
 
 /// Runs a scenario to its end; panics where a rule does not hold.
@@ -283,94 +271,6 @@ impl<const N: usize> Engine<N> {
     fn must_end_at_once(&self) -> bool {
         let world = &mut *self.world.borrow_mut();
         self.server.is_draining() && world.scenario.ending == Ending::AtOnce && world.random.one_in(4)
-    }
-
-    /// A turn made progress, or had another reason.
-    fn check_turn(&mut self, before: u64) {
-        let world = self.world.borrow();
-        let counts = self.server.counts();
-        assert_eq!((counts.open, counts.served, counts.peak), (world.serving, world.served, world.peak));
-        assert_eq!(self.host.entered, world.serving);
-        let moved = world.progress != before || self.excused;
-        self.idle_turns = if moved { 0 } else { self.idle_turns + 1 };
-        let waiting =
-            || world.links.iter().filter(|it| it.waiting && it.server == link::Server::Open).count() as u64;
-        let most = if moved {
-            0
-        } else if world.has(Fault::Lies) || world.has(Fault::Interrupts) {
-            LIES_IN_A_ROW
-        } else if world.has(Fault::FewBuffers) {
-            // A client that cannot have buffers is not watched any more: one turn for each.
-            STARVED_IN_A_ROW
-        } else if self.server.is_draining() {
-            // To tell a client that takes nothing of the shutdown moves nothing.
-            3 + WHEEL_ROUNDS * waiting()
-        } else {
-            // While answers are waited for the wheel of timers turns, once in sixteen seconds.
-            WHEEL_ROUNDS * waiting()
-        };
-        assert!(self.idle_turns <= most, "{} turns in a row without progress", self.idle_turns);
-        if let Some(due_us) = world.drain_due_us {
-            let due_us = due_us.max(world.resumed_us) + LATE_MS * 1000;
-            assert!(world.clock_us <= due_us || self.server.is_done(), "the shutdown does not end");
-        }
-        let elapsed_s = (world.clock_us - world.scenario.origin_ms * 1000) / 1_000_000;
-        assert!(world.exhausted <= world.chances + elapsed_s + 4, "accepts although nothing was freed");
-    }
-
-    /// The server sleeps: nothing that could move stands still, nothing that is due is forgotten, and buffers are
-    /// where something is in them.
-    fn check_rest(&self) {
-        let world = &mut *self.world.borrow_mut();
-        // It goes over all links, so it is done now and then.
-        let one_in = 16 + world.links.len() as u64 / 8;
-        if !world.random.one_in(one_in) {
-            return;
-        }
-        let limits = world.scenario.settings.limits;
-        let few = world.has(Fault::FewBuffers);
-        let mut busy = 0;
-        for (number, it) in world.links.iter().enumerate() {
-            if it.server != link::Server::Open {
-                continue;
-            }
-            busy += usize::from(it.needs_buffers() || it.waiting);
-            let ready = it.ready();
-            let due_us = |from_us: u64, ms: u32| from_us.max(world.resumed_us) + (u64::from(ms) + LATE_MS) * 1000;
-            if it.waiting {
-                // To say that it expired takes buffers and an empty output.
-                if !few
-                    && !it.blocked
-                    && let Some((_, Some(until_us))) = it.asked
-                {
-                    assert!(world.clock_us <= due_us(until_us, 0), "link {number}: its ticket is forgotten");
-                }
-                continue;
-            }
-            assert!(
-                it.shut_us.is_some()
-                    || world.clock_us <= due_us(world.known_us(it.moved_us) + u64::from(limits.idle_ms) * 1000, 0),
-                "link {number}: its idle limit is forgotten: {it:?}"
-            );
-            if let Some(shut_us) = it.shut_us {
-                let linger_us = u64::from(limits.linger_ms) * 1000;
-                assert!(
-                    world.clock_us <= due_us(world.known_us(shut_us) + linger_us, 0),
-                    "link {number} lingers on"
-                );
-            }
-            if few || world.has(Fault::Lies) {
-                continue;
-            }
-            if it.owes() {
-                assert!(!ready.writable || it.listed, "link {number} could send and does not: {it:?}");
-            } else {
-                assert!(!ready.readable || it.listed, "link {number} could receive and does not: {it:?}");
-            }
-        }
-        if !few {
-            assert!(self.host.lent <= busy, "{} pairs are lent to {busy} busy connections", self.host.lent);
-        }
     }
 
     /// Everything is over: nothing is left behind, and every client got what it was owed.

@@ -13,10 +13,13 @@
 //! ```
 
 mod agent;
+mod checks;
+mod client_end;
 mod engine;
 mod expect;
 mod host;
 mod link;
+mod poller;
 mod protocol;
 mod random;
 mod scenario;

@@ -5,32 +5,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use evserver_core::{Interest, Ticket, Token};
+use evserver_core::{Ticket, Token};
 
 use crate::agent::Agent;
-use crate::link::{Link, Read, Ready, Server};
+use crate::link::Link;
 use crate::random::Random;
 use crate::scenario::{Fault, Scenario};
 
 pub type Shared = Rc<RefCell<World>>;
-
-/// Events that one wait reports.
-const EVENTS_IN_A_TURN: usize = 256;
 
 /// Bytes of a millisecond of the machine: two gigabytes a second.
 const BYTES_A_US: u64 = 2_000;
 
 /// Microseconds of a turn that the server takes for a long one, or might.
 const LONG_TURN_US: u64 = 30_000;
-
-/// An event of the poller.
-#[derive(Clone, Copy, Debug)]
-pub struct Event {
-    pub token: Token,
-    pub ready: Ready,
-    /// The link that it is about; `None` for a lie.
-    pub about: Option<usize>,
-}
 
 /// An answer that somebody else found.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +51,10 @@ pub struct World {
     pub closed: bool,
     agents: Vec<Option<Agent>>,
     wakes: BinaryHeap<Reverse<(u64, usize)>>,
-    listed: VecDeque<usize>,
+    pub listed: VecDeque<usize>,
     answers: Vec<Answer>,
     /// Tokens of clients that left.
-    stale: Vec<Token>,
+    pub stale: Vec<Token>,
     /// Descriptors of clients that are open.
     pub open: usize,
     /// Clients that are served, and the most of them.
@@ -270,215 +258,5 @@ impl World {
             it.listed = true;
             self.listed.push_back(link);
         }
-    }
-}
-
-/// What the poller does.
-impl World {
-    pub fn watch(&mut self, link: usize, token: Token, interest: Interest) -> bool {
-        self.system_call(0);
-        self.first_call(link);
-        if self.has(Fault::WatchFailures) && self.random.one_in(50) {
-            return false;
-        }
-        let it = &mut self.links[link];
-        assert!(it.watch.is_none() && !it.was_watched, "watched twice");
-        it.watch = Some((token, interest));
-        it.was_watched = true;
-        it.edge = true;
-        self.trace(|| format!("watch {link} {interest:?}"));
-        self.touch(link);
-        true
-    }
-
-    pub fn rewatch(&mut self, link: usize, token: Token, interest: Interest) -> bool {
-        self.system_call(0);
-        assert!(!self.scenario.settings.edge_triggered, "an edge-triggered poller keeps its interest");
-        if self.has(Fault::WatchFailures) && self.random.one_in(50) {
-            self.note("failed watch");
-            return false;
-        }
-        let it = &mut self.links[link];
-        let (known, before) = it.watch.expect("watched before");
-        assert_eq!(known, token);
-        assert_ne!(before, interest, "a change that is none");
-        it.watch = Some((token, interest));
-        self.trace(|| format!("rewatch {link} {interest:?}"));
-        self.touch(link);
-        true
-    }
-
-    pub fn unwatch(&mut self, link: usize, token: Token) {
-        self.system_call(0);
-        if let Some((known, _)) = self.links[link].watch.take() {
-            assert_eq!(known, token);
-            self.stale.push(token);
-        }
-    }
-
-    /// Whether a wait would end at once.
-    pub fn has_events(&mut self) -> bool {
-        let edge_triggered = self.scenario.settings.edge_triggered;
-        while let Some(&link) = self.listed.front() {
-            if Self::report(&self.links[link], edge_triggered).any() {
-                return true;
-            }
-            self.listed.pop_front();
-            self.links[link].listed = false;
-        }
-        self.has_queued()
-    }
-
-    pub fn has_queued(&self) -> bool {
-        self.listening && !self.closed && self.queues.iter().any(|queue| !queue.is_empty())
-    }
-
-    fn report(link: &Link, edge_triggered: bool) -> Ready {
-        match edge_triggered {
-            true if link.edge && link.watch.is_some() => link.ready(),
-            true => Ready::default(),
-            false if link.watch.is_some() => link.level(),
-            false => Ready::default(),
-        }
-    }
-
-    /// The events of a wait.
-    pub fn wait(&mut self) -> Vec<Event> {
-        self.system_call(0);
-        let edge_triggered = self.scenario.settings.edge_triggered;
-        let lies = self.has(Fault::Lies);
-        let mut events = Vec::new();
-        for _ in 0..self.listed.len() {
-            if events.len() == EVENTS_IN_A_TURN {
-                break;
-            }
-            let Some(link) = self.listed.pop_front() else { break };
-            let late = lies && self.random.one_in(10);
-            let it = &mut self.links[link];
-            let ready = Self::report(it, edge_triggered);
-            it.listed = ready.any() && (late || !edge_triggered);
-            if it.listed {
-                self.listed.push_back(link);
-            }
-            if late || !ready.any() {
-                continue;
-            }
-            it.edge = false;
-            let (token, _) = it.watch.expect("only what is watched is reported");
-            self.trace(|| format!("event {link} {ready:?}"));
-            events.push(Event { token, ready, about: Some(link) });
-        }
-        if lies && self.random.one_in(3) {
-            self.lie(&mut events);
-        }
-        events
-    }
-
-    /// Says of some link, or of a client that left, what is not so.
-    fn lie(&mut self, events: &mut Vec<Event>) {
-        let flags = self.random.below(4);
-        let ready = Ready { readable: flags & 1 != 0, writable: flags & 2 != 0, hangup: false };
-        let lied = match self.random.below(self.links.len() as u64 + 1) as usize {
-            link if link < self.links.len() && self.links[link].watch.is_some() => {
-                self.links[link].watch.map(|(token, _)| (token, ready))
-            }
-            _ if self.stale.is_empty() => None,
-            _ => Some((self.random.pick(&self.stale), Ready { readable: true, writable: true, hangup: true })),
-        };
-        if let Some((token, ready)) = lied {
-            let at = self.random.below(events.len() as u64 + 1) as usize;
-            events.insert(at, Event { token, ready, about: None });
-            self.note("lie");
-        }
-    }
-}
-
-/// What a client does.
-impl World {
-    /// Connects; `None` when nobody listens.
-    pub fn connect(&mut self, agent: usize) -> Option<usize> {
-        if self.closed {
-            return None;
-        }
-        let most = self.scenario.pipe_bytes;
-        let pipe_bytes = if self.scenario.wide_pipes { most } else { self.random.spread(most) } as usize;
-        let link = self.links.len();
-        self.links.push(Link::new(agent, pipe_bytes, self.scenario.buffer_bytes));
-        let queue = self.random.below(self.queues.len() as u64) as usize;
-        self.queues[queue].push_back(link);
-        Some(link)
-    }
-
-    /// Writes as much as fits and returns how much that was; `None` when the connection is gone.
-    pub fn client_write(&mut self, link: usize, bytes: &[u8]) -> Option<usize> {
-        let clock_us = self.clock_us;
-        let it = &mut self.links[link];
-        if it.server == Server::Gone || it.reset_to_client {
-            it.reset_to_client = true;
-            it.down.clear();
-            return None;
-        }
-        assert!(!it.up_end, "a client writes before its end");
-        let fits = it.room_up().min(bytes.len());
-        if fits > 0 {
-            if it.up.is_empty() {
-                it.up_since_us = clock_us;
-            }
-            it.up.extend(&bytes[..fits]);
-            it.edge = true;
-            self.touch(link);
-        }
-        Some(fits)
-    }
-
-    pub fn client_read(&mut self, link: usize, most: usize) -> Read {
-        let it = &mut self.links[link];
-        if it.reset_to_client {
-            return Read::Reset;
-        }
-        if it.down.is_empty() {
-            return if it.down_end { Read::End } else { Read::Nothing };
-        }
-        let count = it.down.len().min(most);
-        let bytes = it.down.drain(..count).collect();
-        if it.ready().writable && it.blocked {
-            it.blocked = false;
-            it.edge = true;
-        }
-        self.touch(link);
-        Read::Bytes(bytes)
-    }
-
-    /// The client sends nothing more.
-    pub fn client_end(&mut self, link: usize) {
-        let it = &mut self.links[link];
-        if !it.up_end {
-            it.up_end = true;
-            it.edge = true;
-            self.touch(link);
-        }
-    }
-
-    /// The client closes its socket: with unread bytes that is a reset.
-    pub fn client_close(&mut self, link: usize) {
-        if self.links[link].down.is_empty() {
-            self.client_end(link);
-            self.links[link].client_open = false;
-        } else {
-            self.client_reset(link);
-        }
-    }
-
-    pub fn client_reset(&mut self, link: usize) {
-        let loses_input = self.random.one_in(2);
-        let it = &mut self.links[link];
-        it.client_open = false;
-        it.reset = true;
-        it.edge = true;
-        it.down.clear();
-        if loses_input {
-            it.up.clear();
-        }
-        self.touch(link);
     }
 }
