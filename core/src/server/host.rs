@@ -56,6 +56,12 @@ pub trait Host<const N: usize = BUFFER_BYTES> {
     /// Begins or ends the watch of all listeners. They are level-triggered in every mode.
     fn watch_listeners(&mut self, on: bool);
 
+    /// Whether the listeners are watched as [`watch_listeners`](Self::watch_listeners) last said. Where the system
+    /// refused that, accepting rests and it is tried again.
+    fn listens(&self) -> bool {
+        true
+    }
+
     /// A pair of buffers, if there is one.
     fn take_buffers(&mut self) -> Option<Self::Buffers>;
 

@@ -67,6 +67,9 @@ pub struct Server<H: Host<N>, S, const N: usize = BUFFER_BYTES> {
     counts: Counts,
     /// When a shutdown that is under way ends at the latest.
     drain_until: Option<Time>,
+    /// The last of those that had work left when the turn before ended. Who is left with work in this turn has had
+    /// a turn, and waits for the next one (rule 9).
+    unfinished: Option<Token>,
 }
 
 impl<H, S, const N: usize> Server<H, S, N>
@@ -83,6 +86,7 @@ where
             settings,
             counts: Counts::new(),
             drain_until: None,
+            unfinished: None,
         }
     }
 
@@ -198,14 +202,19 @@ where
         if self.admission.retry_due(now) {
             host.watch_listeners(true);
         }
+        if self.admission.is_open() && !host.listens() {
+            // Nobody would be heard, and with no clients nothing would ever try again.
+            self.rest(host, now);
+        }
         self.run_drain(host, now);
+        self.unfinished = self.clients.last_again();
     }
 
     fn run_unfinished(&mut self, host: &mut H, now: Time) {
-        let last = self.clients.last_again();
+        let Some(last) = self.unfinished.take() else { return };
         while let Some(token) = self.clients.next_again() {
             self.serve(host, token, now);
-            if Some(token) == last {
+            if token == last {
                 return;
             }
         }

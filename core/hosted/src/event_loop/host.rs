@@ -58,10 +58,14 @@ impl<'a, B: Backend, P, F> LoopHost<'a, B, P, F> {
         }
         for (number, listening) in self.listeners.iter().enumerate() {
             let (fd, source) = (listening.listener.as_fd(), Source::Listener(number));
-            if on {
-                self.backend.watch_input(fd, source)?;
-            } else {
+            if !on {
                 self.backend.unwatch_input(fd, source);
+            } else if let Err(error) = self.backend.watch_input(fd, source) {
+                // All or none: what is watched already would be refused at the next try.
+                for (number, listening) in self.listeners.iter().enumerate().take(number) {
+                    self.backend.unwatch_input(listening.listener.as_fd(), Source::Listener(number));
+                }
+                return Err(error);
             }
         }
         self.watching_listeners = on;
@@ -112,8 +116,12 @@ impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> Host for LoopHost<'_, B, P, 
     }
 
     fn watch_listeners(&mut self, on: bool) {
-        // What cannot be watched again now is tried again with the next client that leaves.
+        // `listens` says when it failed.
         let _ = self.set_watch(on);
+    }
+
+    fn listens(&self) -> bool {
+        self.watching_listeners
     }
 
     #[inline]
