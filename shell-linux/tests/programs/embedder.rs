@@ -4,69 +4,17 @@
 //! hands the signals over, as `evserver` does. The line `child` is answered with the process number of a child that
 //! sleeps. At the end it says the report and the signals that it still blocks.
 
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
 mod sys;
 
-use std::error::Error;
-use std::process::Command;
-use std::{env, thread};
-
-use evserver_linux::{ListenOptions, Next, Options, Protocol, Reply, Settings, Signals, StopHandle, listen, serve};
-
-struct Children;
-
-impl Protocol for Children {
-    fn room(&self, _: usize) -> usize {
-        32
-    }
-
-    fn open(&mut self, reply: &mut Reply<'_>) -> Next {
-        answer("ready\n", reply)
-    }
-
-    fn line(&mut self, line: &[u8], reply: &mut Reply<'_>) -> Next {
-        match line {
-            b"child" => match Signals::let_through(Command::new("sleep").arg("60")).spawn() {
-                Ok(child) => answer(&format!("{}\n", child.id()), reply),
-                Err(_) => Next::Close,
-            },
-            b"panic" => panic!("asked to"),
-            _ => answer("?\n", reply),
-        }
-    }
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    program::run()
 }
 
-fn answer(text: &str, reply: &mut Reply<'_>) -> Next {
-    match reply.put(text.as_bytes()) {
-        Ok(()) => Next::Line,
-        Err(_) => Next::Close,
-    }
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let own_handler = env::args().any(|argument| argument == "--handler");
-    let stop = StopHandle::new()?;
-    let signals = if own_handler {
-        sys::drain_on_sigterm(stop.clone());
-        None
-    } else {
-        Some(Signals::block()?)
-    };
-    for _ in 0..4 {
-        // Other work of the program; a signal may hit any of these threads.
-        thread::spawn(|| {
-            loop {
-                thread::park();
-            }
-        });
-    }
-    let listeners = listen(&["127.0.0.1:0".parse()?], &ListenOptions::default())?;
-    for listening in &listeners {
-        println!("listening on {}", listening.address);
-    }
-    let settings = Settings { drain_ms: 5000, ..Settings::default() };
-    let report =
-        serve(listeners, Options { settings, stop: Some(stop), signals, ..Options::default() }, |_| Children)?;
-    println!("{report}");
-    println!("blocked {:?}", sys::blocked_signals());
-    Ok(())
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("embedder: this system has no epoll");
 }
