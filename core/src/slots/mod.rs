@@ -77,9 +77,9 @@ mod number {
 
 const LISTS: usize = 11;
 
-/// The lists that are in order of a deadline.
+/// The lists that are in order of a deadline. What `end_turn` moves goes to one that it has visited.
 const IN_ORDER: [u16; 5] =
-    [number::ACTIVE, number::DRAIN_ACTIVE, number::DRAIN_MOVED, number::LINGERING, number::LINE];
+    [number::ACTIVE, number::DRAIN_MOVED, number::DRAIN_ACTIVE, number::LINGERING, number::LINE];
 
 /// Deadlines in a list are rounded up to whole grains, so that a busy connection moves in its list once a grain and
 /// not at each byte, and deadlines that are close together are one wake-up.
@@ -416,3 +416,6 @@ fn is_set_for<E: Occupant>(entry: &E, now: Time) -> bool {
     let due = entry.deadlines();
     due.ticket.min(due.timer) <= now
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,9 @@ mod manner;
 /// Microseconds that a client waits for the server before it looks again by itself.
 const PATIENCE_US: u64 = 1_000_000_000;
 
+/// A flood fills its pipe at most so often.
+const PIPES_OF_A_FLOOD: u64 = 2_000;
+
 /// A client, one connection after the other.
 #[derive(Debug)]
 pub struct Agent {
@@ -112,9 +115,11 @@ impl Agent {
             self.done = true;
             return None;
         };
+        // Through a narrow pipe every byte is a turn.
+        let flood_bytes = self.flood_bytes.min(world.links[link].pipe_bytes as u64 * PIPES_OF_A_FLOOD);
         self.life = Some(Life {
             link,
-            manner: Manner::new(self.kind, self.flood_bytes, self.idle_us, self.buffer_bytes, &mut self.random),
+            manner: Manner::new(self.kind, flood_bytes, self.idle_us, self.buffer_bytes, &mut self.random),
             expect: Expect::new(self.buffer_bytes),
             out: Vec::new(),
             at: 0,

@@ -38,7 +38,8 @@ impl<const N: usize> Engine<N> {
             3 + WHEEL_ROUNDS * waiting()
         } else {
             // While answers are waited for the wheel of timers turns, once in sixteen seconds.
-            WHEEL_ROUNDS * waiting()
+            // By edges only would-block ends a transfer, and that may be left for the next turn.
+            u64::from(world.scenario.settings.edge_triggered) + WHEEL_ROUNDS * waiting()
         };
         assert!(self.idle_turns <= most, "{} turns in a row without progress", self.idle_turns);
         if let Some(due_us) = world.drain_due_us {
