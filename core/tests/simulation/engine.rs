@@ -233,10 +233,12 @@ impl<const N: usize> Engine<N> {
                 it.moved_us = world.clock_us;
             }
             it.pushed += NEWS.len() as u64;
+            it.undecided = NEWS.len() as u64;
             it.pushes += 1;
             (token, moved_us)
         };
         let taken = self.server.push(&mut self.host, token, NEWS, now).is_ok();
+        self.world.borrow_mut().links[link].undecided = 0;
         self.world.borrow_mut().note(if taken { "push" } else { "refused push" });
         if !taken {
             let it = &mut self.world.borrow_mut().links[link];

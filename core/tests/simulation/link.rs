@@ -87,6 +87,8 @@ pub struct Link {
     pub sent: u64,
     /// Bytes of pushes that were taken, and their number.
     pub pushed: u64,
+    /// Bytes of these whose push has not returned yet: perhaps it is refused.
+    pub undecided: u64,
     pub pushes: u64,
     /// When a byte moved last, or the connection or a wait for the client began.
     pub moved_us: u64,
@@ -128,6 +130,7 @@ impl Link {
             received: 0,
             sent: 0,
             pushed: 0,
+            undecided: 0,
             pushes: 0,
             moved_us: 0,
             sent_us: 0,
@@ -162,7 +165,7 @@ impl Link {
 
     /// Whether replies wait in the server's buffers.
     pub fn owes(&self) -> bool {
-        self.tally.owed + self.pushed > self.sent
+        self.tally.owed + self.pushed > self.sent + self.undecided
     }
 
     /// Whether the server holds bytes of it in buffers.
