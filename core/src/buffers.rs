@@ -1,5 +1,8 @@
 //! The two byte buffers of a busy connection.
 
+#[cfg(test)]
+pub(crate) mod tally;
+
 /// Bytes of each buffer, unless a type parameter says otherwise: the longest line with its newline, and a page.
 pub const BUFFER_BYTES: usize = 4096;
 
@@ -149,6 +152,8 @@ impl<const N: usize> Input<N> {
         let Window { start, end, .. } = self.window;
         if start > 0 && (end - start <= start || end as usize == N) {
             self.window.bytes.copy_within_checked(start as usize, end as usize);
+            #[cfg(test)]
+            tally::moved((end - start) as usize);
             self.window.start = 0;
             self.window.end = end - start;
         }
@@ -199,7 +204,12 @@ impl<const N: usize> Input<N> {
 pub(crate) fn find(end_of_line: u8, bytes: &[u8], searched: usize) -> Option<usize> {
     match bytes.get(searched..) {
         None | Some([]) => None,
-        Some(unsearched) => memchr::memchr(end_of_line, unsearched).map(|at| searched + at),
+        Some(unsearched) => {
+            let found = memchr::memchr(end_of_line, unsearched);
+            #[cfg(test)]
+            tally::searched(found.map_or(unsearched.len(), |at| at + 1));
+            found.map(|at| searched + at)
+        }
     }
 }
 

@@ -21,3 +21,4 @@ mod script;
 mod size;
 mod talk;
 mod time;
+mod work;
