@@ -1,8 +1,10 @@
 //! A whole server without system calls: what every event loop does between two waits.
 
+mod accepting;
 mod admission;
 mod client;
 mod host;
+mod shutdown;
 
 use core::borrow::BorrowMut;
 
@@ -13,27 +15,20 @@ use client::Outcome;
 pub use host::{Accept, Complaint, Host};
 
 use crate::buffers::{BUFFER_BYTES, Buffers};
-use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::drive::Readiness;
 use crate::limits::Limits;
 use crate::reason::CloseReason;
 use crate::reply::NoRoom;
-use crate::slots::{Full, Slots, Storage};
+use crate::slots::{Slots, Storage};
 use crate::time::Time;
 use crate::token::{Late, Ticket, Token};
-
-/// What a client is told when the server is full.
-const FULL: &[u8] = b"server full\n";
 
 /// Bytes that a connection may move in a turn before the others have theirs (rule 9).
 pub const TURN_BYTES: usize = 64 * 1024;
 
 /// Clients accepted, deadlines acted on and connections told of the shutdown in one turn, each.
 pub const STEPS_IN_A_TURN: u32 = 64;
-
-/// Clients accepted in the one sweep of a shutdown: more than any usual listen queue holds.
-const SWEEP: u32 = 65_536;
 
 /// Settings of a server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,93 +90,6 @@ where
         &self.counts
     }
 
-    /// A listener has clients, or may have: accepts until nobody waits or the turn's share is spent.
-    ///
-    /// Listeners are watched by level, so whoever still waits is an event of the next turn.
-    pub fn accept(&mut self, host: &mut H, listener: usize, now: Time) {
-        if self.admission.is_open() {
-            self.accept_some(host, listener, now, STEPS_IN_A_TURN);
-        }
-    }
-
-    fn accept_some(&mut self, host: &mut H, listener: usize, now: Time, most: u32) {
-        let mut barren = true;
-        for _ in 0..most {
-            if !self.clients.has_room() {
-                // Whoever waits for a slot waits in the listen queue.
-                self.admission.table_full();
-                return host.watch_listeners(false);
-            }
-            match host.accept(listener) {
-                Accept::Client(socket, peer) => {
-                    barren = false;
-                    self.admit(host, socket, &peer, now);
-                    if !self.admission.is_open() {
-                        return;
-                    }
-                }
-                Accept::WouldBlock => {
-                    self.admission.is_barren(false);
-                    return;
-                }
-                Accept::Interrupted | Accept::Dropped => {}
-                Accept::Exhausted => return self.rest(host, now),
-            }
-        }
-        if self.admission.is_barren(barren) {
-            // Nothing but errors: the listener itself may be at fault, and it would be an event for ever.
-            self.rest(host, now);
-        }
-    }
-
-    /// Accepting rests for lack of descriptors or memory.
-    fn rest(&mut self, host: &mut H, now: Time) {
-        if self.drain_until.is_some() {
-            return;
-        }
-        if self.admission.exhausted(now) {
-            host.complain(Complaint::AcceptExhausted);
-        }
-        host.watch_listeners(false);
-    }
-
-    fn admit(&mut self, host: &mut H, socket: H::Socket, peer: &H::Peer, now: Time) {
-        let stamp = now.after(1);
-        let refused = !host.enter(self.settings.max_connections, self.counts.open);
-        let connection = if refused {
-            Connection::refuse(FULL, &self.settings.limits, stamp)
-        } else {
-            let Some(protocol) = host.protocol(peer) else {
-                self.counts.panicked += 1;
-                host.leave();
-                return host.complain(Complaint::ProtocolPanicked);
-            };
-            Connection::new(protocol, &self.settings.limits, stamp)
-        };
-        let readiness = Readiness { until_would_block: self.settings.edge_triggered, ..Readiness::NONE };
-        let client = Client { connection, socket, readiness, watched: None, refused };
-        let token = match self.clients.insert(client) {
-            Ok(token) => token,
-            Err(Full(client)) => {
-                self.admission.table_full();
-                host.watch_listeners(false);
-                if !refused {
-                    host.leave();
-                }
-                return drop(client);
-            }
-        };
-        if refused {
-            self.counts.refused += 1;
-            if self.admission.refused(host.share(REFUSED_AT_ONCE)) {
-                host.watch_listeners(false);
-            }
-        } else {
-            self.counts.opened();
-        }
-        self.serve(host, token, now);
-    }
-
     /// The poller says something of a client. A token of one that left is ignored.
     #[inline]
     pub fn event(&mut self, host: &mut H, token: Token, readable: bool, writable: bool, hangup: bool, now: Time) {
@@ -236,27 +144,6 @@ where
         }
     }
 
-    fn run_drain(&mut self, host: &mut H, now: Time) {
-        let Some(until) = self.drain_until else { return };
-        if now >= until {
-            while let Some(token) = self.clients.any() {
-                if let Some(client) = self.clients.get_mut(token) {
-                    client.guarded(host, |connection| connection.abandon(CloseReason::DrainTimeout));
-                }
-                self.serve(host, token, now);
-            }
-            return;
-        }
-        for _ in 0..STEPS_IN_A_TURN {
-            let Some(token) = self.clients.not_draining() else { return };
-            if let Some(client) = self.clients.get_mut(token) {
-                client.connection.drain();
-                client.readiness.readable = true;
-            }
-            self.serve(host, token, now);
-        }
-    }
-
     /// The turn is over: `ended` is the clock now, `began` what it was when the turn began.
     pub fn end_turn(&mut self, began: Time, ended: Time) {
         self.clients.end_turn(began.after(1), ended.after(1));
@@ -271,32 +158,6 @@ where
     pub fn next_deadline(&self) -> Option<Time> {
         let next = [self.clients.next_deadline(), self.admission.retry(), self.drain_until];
         next.into_iter().flatten().min()
-    }
-
-    /// Begins the shutdown (rule 12): takes in who waits in the queues of `listeners` listeners; the caller then
-    /// closes those. Harmless when it has begun already.
-    pub fn drain(&mut self, host: &mut H, listeners: usize, now: Time) {
-        if self.drain_until.is_some() {
-            return;
-        }
-        self.drain_until = Some(now.after(self.settings.drain_ms));
-        self.admission.reopen();
-        for listener in 0..listeners {
-            if self.admission.is_open() {
-                self.accept_some(host, listener, now, SWEEP);
-            }
-        }
-        self.admission.close();
-    }
-
-    /// Whether a shutdown has begun.
-    pub fn is_draining(&self) -> bool {
-        self.drain_until.is_some()
-    }
-
-    /// Whether a shutdown is over.
-    pub fn is_done(&self) -> bool {
-        self.drain_until.is_some() && self.clients.is_empty()
     }
 
     /// Sends `bytes` to a client without being asked, between two replies.

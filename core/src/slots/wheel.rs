@@ -3,11 +3,13 @@
 //! G. Varghese, T. Lauck: Hashed and hierarchical timing wheels (1987), scheme 6. A deadline hashes to the bucket
 //! of its tick; a bucket is looked at when its tick has passed, and what is due in a later round stays.
 
+use super::MOST_LATE_MS;
 use super::list::List;
 use crate::time::Time;
 
-/// Milliseconds of a tick: how late a timer may be. Rule 8 allows 250.
+/// Milliseconds of a tick: how late a timer may be.
 const TICK_MS: u64 = 64;
+const _: () = assert!(TICK_MS < MOST_LATE_MS);
 
 /// Buckets of the wheel; one round is 16 seconds.
 pub(super) const BUCKETS: usize = 256;
