@@ -34,7 +34,7 @@ pub use connection::{Connection, Deadlines};
 pub use counts::Counts;
 pub use decimal::parse_decimal;
 pub use drive::{Io, Readiness, Transport, Turn, drive};
-pub use limits::{IDLE_MS, LINGER_MS, Limits};
+pub use limits::{DRAIN_MS, IDLE_MS, LINGER_MS, Limits};
 pub use numbered::NumberedEcho;
 pub use protocol::{LineEnd, Next, Protocol};
 pub use reason::CloseReason;

@@ -1,4 +1,4 @@
-//! The limits of a connection.
+//! Limits of time, as they are unless they are set.
 
 /// Milliseconds without a byte moved after which a connection is closed, unless the caller says otherwise.
 pub const IDLE_MS: u32 = 30_000;
@@ -8,6 +8,12 @@ pub const IDLE_MS: u32 = 30_000;
 /// Long enough for a client on a slow path to read the last reply, short enough that a client which never
 /// closes costs little.
 pub const LINGER_MS: u32 = 2_000;
+
+/// Milliseconds for the last replies of a server that shuts down, unless the caller says otherwise (rule 12).
+pub const DRAIN_MS: u32 = 5_000;
+
+// Who was answered last can still linger before the time is up.
+const _: () = assert!(LINGER_MS < DRAIN_MS);
 
 /// Limits of time of one connection, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -167,6 +167,35 @@ fn a_client_that_does_not_read_is_given_up_when_the_drain_is_over() {
     client.expect_gone();
 }
 
+/// Answers a line with so many bytes, more than any socket buffers.
+struct Large(usize);
+
+impl Protocol for Large {
+    fn room(&self, _len: usize) -> usize {
+        usize::MAX
+    }
+
+    fn line(&mut self, _line: &[u8], reply: &mut Reply<'_>) -> Next {
+        self.0 -= reply.put_some(&[b'x'; 4096][..self.0.min(4096)]);
+        if self.0 > 0 { Next::More } else { Next::Line }
+    }
+}
+
+#[test]
+fn a_reply_that_was_begun_leaves_after_the_drain_has_begun_also_when_no_time_was_set() {
+    const BYTES: usize = 16 * 1024 * 1024;
+    let server = Running::start(Options::default(), |_| Large(BYTES));
+    let mut client = server.connect();
+    client.send("go\n");
+    assert_eq!(client.byte(), b'x');
+    server.stop.drain();
+    // The listener is closed when the drain has begun.
+    wait_until(|| TcpStream::connect(server.address).is_err());
+    let rest = client.rest();
+    assert_eq!(rest.len() + 1, BYTES);
+    assert_eq!(server.join().counts.timed_out, 0);
+}
+
 #[test]
 fn stop_now_waits_for_nobody() {
     let (server, mut client) = stuck(LONG_MS);

@@ -196,6 +196,12 @@ mod tests {
         assert_eq!(expected.addresses(), [ListenAddress::any(8080)]);
     }
 
+    /// The same server whether it is started by hand or by a program that sets nothing.
+    #[test]
+    fn without_arguments_the_settings_are_those_of_the_library() {
+        assert_eq!(parse(&[]).unwrap().settings(), Settings::default());
+    }
+
     #[test]
     fn every_option_is_taken() {
         let args = [

@@ -17,7 +17,7 @@ pub use host::{Accept, Complaint, Host};
 use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::counts::Counts;
 use crate::drive::Readiness;
-use crate::limits::Limits;
+use crate::limits::{DRAIN_MS, Limits};
 use crate::reason::CloseReason;
 use crate::reply::NoRoom;
 use crate::slots::{Slots, Storage};
@@ -30,17 +30,24 @@ pub const TURN_BYTES: usize = 64 * 1024;
 /// Clients accepted, deadlines acted on and connections told of the shutdown in one turn, each.
 pub const STEPS_IN_A_TURN: u32 = 64;
 
-/// Settings of a server.
-#[derive(Clone, Copy, Debug, Default)]
+/// Settings of a server. Unless they are set: the limits of [`Limits::new`], any number of clients, [`DRAIN_MS`] for a
+/// shutdown, a poller that reports states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Limits of each connection.
     pub limits: Limits,
     /// Clients served at one time; `None` is no limit.
     pub max_connections: Option<u32>,
-    /// Milliseconds from the beginning of a shutdown to its end.
+    /// Milliseconds from the beginning of a shutdown to its end. With 0 nobody gets the replies that are pending.
     pub drain_ms: u32,
     /// The poller reports changes (edges), not states (levels).
     pub edge_triggered: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { limits: Limits::new(), max_connections: None, drain_ms: DRAIN_MS, edge_triggered: false }
+    }
 }
 
 /// A table of clients and everything that is decided about them.
