@@ -46,6 +46,8 @@ pub struct Plan {
 pub struct Report {
     /// Connections that were counted.
     pub connections: u64,
+    /// All connections that ended, with those before: what a count of system calls is divided by.
+    pub connections_whole_run: u64,
     /// Connections at the same time.
     pub concurrency: u64,
     /// Seconds that they took.
@@ -93,8 +95,10 @@ pub fn run(target: &Target, plan: &Plan, progress: &mut Progress) -> Outcome<Rep
     if plan.connections == 0 || plan.concurrency == 0 {
         return Err(Failure::Refused("there is no connection to make".into()));
     }
-    if plan.end == End::Quit && target.mode == Mode::Echo {
-        return Err(Failure::Refused("an echo does not know quit: let connections end by half-close".into()));
+    if plan.end == End::Quit && target.mode != Mode::Numbered {
+        return Err(Failure::Refused(
+            "only the numbered echo knows quit: let connections end by half-close".into(),
+        ));
     }
     allow_connections(plan.concurrency + 1)?;
     let warm_up = plan.connections.div_ceil(WARM_UP_PART);
@@ -209,6 +213,7 @@ impl Run<'_> {
         let connections = self.plan.connections;
         Report {
             connections,
+            connections_whole_run: self.next_key,
             concurrency: self.plan.concurrency,
             seconds: spent.wall.as_secs_f64(),
             connections_per_second: spent.rate(connections),

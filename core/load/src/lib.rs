@@ -10,7 +10,9 @@
 //! | [`churn`] | what does a short connection cost from connect to end? |
 //! | [`quiet`] | how long does a quiet client wait beside flooding ones? |
 //!
-//! All of them run one epoll loop in the calling thread, are bounded in time, and end with a [`Failure`] at the
+//! [`server`] starts what is measured, on the processor that [`cpus`] gives it.
+//!
+//! All loads run one epoll loop in the calling thread, are bounded in time, and end with a [`Failure`] at the
 //! first wrong byte: a figure from a server that answers wrongly is worth nothing.
 //!
 //! [`Failure`]: failure::Failure
@@ -18,6 +20,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod churn;
+pub mod cpus;
 pub mod dialer;
 pub mod failure;
 pub mod hold;
@@ -30,7 +33,9 @@ pub mod process;
 pub mod progress;
 pub mod quiet;
 pub mod replies;
+mod resp;
 pub mod script;
+pub mod server;
 pub mod steady;
 pub mod system;
 pub mod target;

@@ -90,8 +90,9 @@ mod tests {
         stream
     }
 
-    fn scripts() -> [Script; 2] {
-        [Mode::Numbered, Mode::Echo].map(|mode| Script::new(mode, false, Lines::new(5, Alphabet::Binary)))
+    fn scripts() -> [Script; 4] {
+        [Mode::Numbered, Mode::Echo, Mode::Ping, Mode::Get]
+            .map(|mode| Script::new(mode, false, Lines::new(5, Alphabet::Binary)))
     }
 
     #[test]
@@ -126,7 +127,9 @@ mod tests {
 
     #[test]
     fn a_missing_or_doubled_reply_is_seen() {
-        for script in scripts() {
+        // Redis gives all requests but the first the same reply: there a missing one stalls, one too many is unasked.
+        let [numbered, echo, ..] = scripts();
+        for script in [numbered, echo] {
             let stream = stream(&script);
             let reply = |number| {
                 let mut reply = Vec::new();
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_failure_names_the_place() {
-        let [script, _] = scripts();
+        let [script, ..] = scripts();
         let answer = Replies::new(&script, 7).check(&script, 0, b"ready\nserver full\n");
         assert_eq!(
             answer.unwrap_err().to_string(),

@@ -1,6 +1,7 @@
 //! What is said and what is due: the protocol as the load generator sees it.
 
 use crate::lines::Lines;
+use crate::resp;
 
 /// The line that ends a conversation of the numbered echo.
 pub const QUIT: &[u8] = b"quit\n";
@@ -16,6 +17,10 @@ pub enum Mode {
     Numbered,
     /// The same bytes back.
     Echo,
+    /// Redis: `PING`, one after the other.
+    Ping,
+    /// Redis: each connection sets a key of its own once, then gets it.
+    Get,
 }
 
 /// The conversation on every connection of a run.
@@ -47,10 +52,16 @@ impl Script {
         self.greeting
     }
 
-    /// Appends line `number` (from 1) of `connection` as it is sent.
+    /// Appends line, or request, `number` (from 1) of `connection` as it is sent.
     pub fn put_line(&self, connection: u64, number: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.lines.line(connection, number));
-        out.push(b'\n');
+        match self.mode {
+            Mode::Numbered | Mode::Echo => {
+                out.extend_from_slice(self.lines.line(connection, number));
+                out.push(b'\n');
+            }
+            Mode::Ping => resp::put_ping(out),
+            Mode::Get => resp::put_set_or_get(&self.lines, connection, number, out),
+        }
     }
 
     /// Appends what is due as reply `number` on `connection`; 0 is the greeting.
@@ -59,23 +70,32 @@ impl Script {
             out.extend_from_slice(GREETING);
             return;
         }
-        if self.mode == Mode::Numbered {
-            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-            out.extend_from_slice(b": ");
+        match self.mode {
+            Mode::Numbered => {
+                out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+                out.extend_from_slice(b": ");
+                self.put_line(connection, number, out);
+            }
+            Mode::Echo => self.put_line(connection, number, out),
+            Mode::Ping => out.extend_from_slice(resp::PONG),
+            Mode::Get => resp::put_stored(&self.lines, connection, number, out),
         }
-        self.put_line(connection, number, out);
     }
 
     /// If `bytes` start with the whole reply `number` (from 1), its length; made for speed, nothing is copied.
     pub fn whole_reply(&self, connection: u64, number: u64, bytes: &[u8]) -> Option<usize> {
-        let mut rest = bytes;
-        if self.mode == Mode::Numbered {
-            rest = rest.strip_prefix(itoa::Buffer::new().format(number).as_bytes())?;
-            rest = rest.strip_prefix(b": ")?;
-        }
-        rest = rest.strip_prefix(self.lines.line(connection, number))?;
-        rest = rest.strip_prefix(b"\n")?;
-        Some(bytes.len() - rest.len())
+        let line =
+            |rest: &[u8]| Some(rest.strip_prefix(self.lines.line(connection, number))?.strip_prefix(b"\n")?.len());
+        let left = match self.mode {
+            Mode::Numbered => {
+                let rest = bytes.strip_prefix(itoa::Buffer::new().format(number).as_bytes())?;
+                line(rest.strip_prefix(b": ")?)?
+            }
+            Mode::Echo => line(bytes)?,
+            Mode::Ping => bytes.strip_prefix(resp::PONG)?.len(),
+            Mode::Get => resp::after_stored(&self.lines, connection, number, bytes)?.len(),
+        };
+        Some(bytes.len() - left)
     }
 }
 

@@ -4,17 +4,23 @@
 //! so that what drifts on the machine meets both. What counts is the ratio of the medians.
 
 #[cfg(target_os = "linux")]
-mod cpus;
+mod figure;
+#[cfg(target_os = "linux")]
+mod list;
+#[cfg(target_os = "linux")]
+mod load;
 #[cfg(target_os = "linux")]
 mod measure;
 #[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
+mod roles;
+#[cfg(target_os = "linux")]
 mod rows;
 #[cfg(target_os = "linux")]
-mod server;
-#[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod trace;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

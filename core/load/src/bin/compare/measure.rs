@@ -3,15 +3,14 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use evserver_load::failure::{Failure, Outcome};
-use evserver_load::process::Shares;
+use evserver_load::cpus::Cpus;
+use evserver_load::failure::Outcome;
 use evserver_load::progress::Progress;
-use evserver_load::{churn, hold, quiet, steady};
+use evserver_load::server::Server;
 use serde::Serialize;
 
-use crate::cpus::Cpus;
-use crate::rows::{Goal, Load, Row};
-use crate::server::Server;
+use crate::figure::figure;
+use crate::rows::{Goal, Role, Row, Side};
 
 /// How to measure.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +21,9 @@ pub struct Rounds {
     pub time: Duration,
     /// Processors.
     pub cpus: Cpus,
+    /// Whether it is a smoke run, whose figures say nothing.
+    pub quick: bool,
 }
-
-/// Before each measuring: enough to fill caches and to let the kernel's clocks and buffers settle.
-const WARM_UP: Duration = Duration::from_millis(300);
-
-/// Held connections that are probed a round.
-const PROBES: u64 = 1000;
 
 /// A row with its figures.
 #[derive(Clone, Debug, Serialize)]
@@ -49,6 +44,8 @@ pub struct Measured {
     pub reached: bool,
     /// The most that a server or the load waited for its processor in a round, as a part of the time: other work's share.
     pub disturbed: f64,
+    /// What else the last round of each server had to say.
+    pub notes: Vec<String>,
 }
 
 /// Measures `row` with the two servers.
@@ -60,21 +57,28 @@ pub fn measure(
     progress: &mut Progress,
 ) -> Outcome<Measured> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let disturbed = Cell::new(0.0);
-    let one = |load, server| -> Outcome<f64> {
-        let (figure, waited) = figure(load, server, rounds)?;
-        disturbed.set(waited.max(disturbed.get()));
-        Ok(figure)
+    let disturbed = Cell::new(0.0_f64);
+    let mut notes = [None, None];
+    let one = |side: Side, server, note: &mut Option<String>| -> Outcome<f64> {
+        let found = figure(side.load, server, rounds)?;
+        // Threads on one processor wait for each other: that says nothing of other work.
+        let waited = if side.role == Role::Threads { 0.0 } else { found.server_waited };
+        disturbed.set(disturbed.get().max(waited).max(found.load_waited));
+        *note = found.note.map(|text| format!("{}: {text}", side.role.name()));
+        Ok(found.value)
     };
-    for round in 0..rounds.count {
-        progress.show_now(format!("{}: round {} of {}", row.name, round + 1, rounds.count));
+    let [our_note, their_note] = &mut notes;
+    // What does not depend on time is the same in each round.
+    let count = if row.subject.load.is_count() { 1 } else { rounds.count };
+    for round in 0..count {
+        progress.show_now(format!("{}: round {} of {}", row.name, round + 1, count));
         let mut subject_round = || -> Outcome<()> {
-            ours.push(one(row.subject.load, subject)?);
+            ours.push(one(row.subject, subject, our_note)?);
             Ok(())
         };
         let mut reference_round = || -> Outcome<()> {
             if let (Some(side), Some(server)) = (row.reference, reference) {
-                theirs.push(one(side.load, server)?);
+                theirs.push(one(side, server, their_note)?);
             }
             Ok(())
         };
@@ -88,7 +92,8 @@ pub fn measure(
         }
     }
     progress.clear();
-    Ok(Measured { disturbed: disturbed.get(), ..evaluate(row.goal, ours, theirs) })
+    let notes = notes.into_iter().flatten().collect();
+    Ok(Measured { disturbed: disturbed.get(), notes, ..evaluate(row.goal, ours, theirs) })
 }
 
 fn evaluate(goal: Goal, subject: Vec<f64>, reference: Vec<f64>) -> Measured {
@@ -102,7 +107,8 @@ fn evaluate(goal: Goal, subject: Vec<f64>, reference: Vec<f64>) -> Measured {
     };
     let spread = (each.iter().copied().fold(f64::INFINITY, f64::min), each.iter().copied().fold(0.0, f64::max));
     let reached = goal.is_reached_by(value);
-    Measured { subject, reference, subject_median, reference_median, value, spread, reached, disturbed: 0.0 }
+    let (disturbed, notes) = (0.0, Vec::new());
+    Measured { subject, reference, subject_median, reference_median, value, spread, reached, disturbed, notes }
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -114,45 +120,6 @@ fn median(values: &[f64]) -> f64 {
         odd if odd % 2 == 1 => sorted[middle],
         _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
     }
-}
-
-/// One round with one server, which is started for it and ends with it: the figure, and how disturbed it is.
-fn figure(load: Load, server: &Server, rounds: Rounds) -> Outcome<(f64, f64)> {
-    let running = server.start(rounds.cpus)?;
-    let (target, time) = (&running.target, rounds.time);
-    // Progress is shown a round at a time: no line of a shorter piece of work comes between.
-    let progress = &mut Progress::silent();
-    let (found, waited) = match load {
-        Load::Steady { connections, depth, idle } => {
-            let plan =
-                steady::Plan { connections, depth, idle, time, replies: None, warm_up: WARM_UP, in_step: false };
-            let report = steady::run(target, &plan, progress)?;
-            (report.server_cpu_ns_per_reply, waited(&report.shares))
-        }
-        Load::Churn { connections, concurrency, cpu } => {
-            let plan = churn::Plan { connections, concurrency, end: churn::End::HalfClose };
-            let report = churn::run(target, &plan, progress)?;
-            let rate = Some(report.connections_per_second);
-            (if cpu { report.server_cpu_ns_per_connection } else { rate }, waited(&report.shares))
-        }
-        Load::Quiet { flooders } => {
-            let plan = quiet::Plan { flooders, time, warm_up: WARM_UP };
-            let report = quiet::run(target, &plan, progress)?;
-            (Some(report.latency_us.p99 / 1000.0), waited(&report.shares))
-        }
-        Load::Hold { connections } => {
-            let plan = hold::Plan { connections, probes: PROBES, seed: 1, time: Duration::ZERO };
-            // Bytes are the same however long it took.
-            (hold::run(target, &plan, progress)?.rss_bytes_per_connection, 0.0)
-        }
-    };
-    let found = found.ok_or_else(|| Failure::Refused("a round without a single reply".into()))?;
-    Ok((found, waited))
-}
-
-/// The larger part of the time that either side waited for its processor.
-fn waited(shares: &Shares) -> f64 {
-    shares.server_waited_share.unwrap_or(0.0).max(shares.load_waited_share.unwrap_or(0.0))
 }
 
 #[cfg(test)]

@@ -42,14 +42,16 @@ pub fn markdown(lines: &[Line], rounds: Rounds) -> String {
         let goal = match row.goal {
             Goal::RatioAtMost(bound) => format!("≤ {bound:.2} × {}", reference_name(row)),
             Goal::RatioAtLeast(bound) => format!("≥ {bound:.2} × {}", reference_name(row)),
+            Goal::Ratio => format!("shown beside {}", reference_name(row)),
             Goal::AtMost(bound) => format!("≤ {bound}"),
+            Goal::AtLeast(bound) => format!("≥ {bound}"),
         };
         let _ = write!(text, "| {} | {} | {} |", row.name, row.what, load.unit());
         let _ = match found {
             Found::Measured(found) => {
                 let places = load.places();
                 let reference = found.reference_median.map_or("–".into(), |value| format!("{value:.places$}"));
-                let places_of_result = if row.reference.is_some() { 3 } else { places };
+                let places_of_result = if row.goal.is_ratio() { 3 } else { places };
                 let (least, most) = found.spread;
                 write!(
                     text,
@@ -60,12 +62,22 @@ pub fn markdown(lines: &[Line], rounds: Rounds) -> String {
                     places_of_result,
                 )
             }
-            Found::NotRun(why) => write!(text, " – | – | – | {goal} | not run: {why} |"),
+            Found::NotRun(why) => write!(text, " – | – | – | {goal} | skipped: {why} |"),
             Found::Failed(why) => write!(text, " – | – | – | {goal} | failed: {} |", cell(why)),
         };
         text.push('\n');
     }
-    text
+    text + &notes(lines)
+}
+
+/// What the rows have to say besides, below the table.
+fn notes(lines: &[Line]) -> String {
+    let of = |line: &Line| match &line.found {
+        Found::Measured(found) => found.notes.iter().map(|note| format!("- {}, {note}\n", line.row.name)).collect(),
+        Found::NotRun(_) | Found::Failed(_) => String::new(),
+    };
+    let notes: String = lines.iter().map(of).collect();
+    if notes.is_empty() { notes } else { format!("\n{notes}") }
 }
 
 /// The table as JSON.
@@ -86,7 +98,9 @@ pub fn json(lines: &[Line], rounds: Rounds) -> Value {
                 "goal": match row.goal {
                     Goal::RatioAtMost(_) => "ratio at most",
                     Goal::RatioAtLeast(_) => "ratio at least",
+                    Goal::Ratio => "ratio",
                     Goal::AtMost(_) => "at most",
+                    Goal::AtLeast(_) => "at least",
                 },
                 "bound": row.goal.bound(),
                 "measured": measured,
@@ -96,6 +110,7 @@ pub fn json(lines: &[Line], rounds: Rounds) -> Value {
         })
         .collect();
     json!({
+        "smoke_run": rounds.quick,
         "rounds": rounds.count,
         "seconds_per_round": rounds.time.as_secs_f64(),
         "server_processor": rounds.cpus.server,
@@ -122,30 +137,34 @@ fn verdict(row: &Row, found: &Measured) -> String {
 }
 
 fn bare_verdict(row: &Row, found: &Measured) -> String {
+    let Some(bound) = row.goal.bound() else { return "–".into() };
     if found.reached {
         return "reached".into();
     }
-    let missed = (found.value - row.goal.bound()).abs();
-    let places = if row.reference.is_some() { 3 } else { row.subject.load.places() };
+    let missed = (found.value - bound).abs();
+    let places = if row.goal.is_ratio() { 3 } else { row.subject.load.places() };
     format!("short by {missed:.places$}")
 }
 
 fn how(rounds: Rounds) -> String {
-    let Rounds { count, time, cpus } = rounds;
+    let Rounds { count, time, cpus, quick } = rounds;
     let place = if cpus.server == cpus.load {
         format!("server and load share processor {}", cpus.server)
     } else {
         format!("server on processor {}, load on processor {}", cpus.server, cpus.load)
     };
-    format!("Medians of {count} alternating rounds of {:.1} s; {place}.", time.as_secs_f64())
+    let smoke = if quick { "A smoke run with a part of the loads: the figures say nothing. " } else { "" };
+    format!("{smoke}Medians of {count} alternating rounds of {:.1} s; {place}.", time.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::cpus::Cpus;
-    use crate::rows::ROWS;
     use std::time::Duration;
+
+    use evserver_load::cpus::Cpus;
+
+    use super::*;
+    use crate::list::ROWS;
 
     fn lines() -> Vec<Line> {
         let measured = Measured {
@@ -157,6 +176,7 @@ mod tests {
             spread: (1.05, 1.2),
             reached: false,
             disturbed: 0.02,
+            notes: vec!["subject: accept4 1.00".into()],
         };
         vec![
             Line { row: ROWS[0], found: Found::Measured(measured) },
@@ -165,7 +185,8 @@ mod tests {
         ]
     }
 
-    const ROUNDS: Rounds = Rounds { count: 1, time: Duration::from_secs(1), cpus: Cpus { server: 0, load: 1 } };
+    const ROUNDS: Rounds =
+        Rounds { count: 1, time: Duration::from_secs(1), cpus: Cpus { server: 0, load: 1 }, quick: false };
 
     #[test]
     fn markdown_shows_goal_result_and_what_was_not_run() {
@@ -174,8 +195,9 @@ mod tests {
             text.contains("| 110.0 | 100.0 | 1.100 (1.050–1.200) | ≤ 1.03 × yardstick | short by 0.070 |"),
             "{text}"
         );
-        assert!(text.contains("not run: no command"), "{text}");
+        assert!(text.contains("skipped: no command"), "{text}");
         assert!(text.contains(r"failed: came a\|b"), "{text}");
+        assert!(text.ends_with("\n\n- 64x1, subject: accept4 1.00\n"), "{text}");
         let pipes = |line: &str| line.matches('|').count() - line.matches(r"\|").count();
         let table: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(table.len(), 5);

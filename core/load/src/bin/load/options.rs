@@ -98,6 +98,21 @@ enum Mode {
     Numbered,
     /// the same bytes
     Echo,
+    /// Redis: PING
+    Ping,
+    /// Redis: SET once on each connection, then GET
+    Get,
+}
+
+impl From<Mode> for script::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Numbered => script::Mode::Numbered,
+            Mode::Echo => script::Mode::Echo,
+            Mode::Ping => script::Mode::Ping,
+            Mode::Get => script::Mode::Get,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -148,7 +163,7 @@ impl Options {
         Target {
             address: self.address,
             pid: self.pid,
-            mode: if self.mode == Mode::Numbered { script::Mode::Numbered } else { script::Mode::Echo },
+            mode: self.mode.into(),
             greeting: self.greeting,
             line_bytes: self.line_bytes as usize,
             alphabet: if self.binary { Alphabet::Binary } else { Alphabet::Text },

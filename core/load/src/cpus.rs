@@ -1,6 +1,6 @@
 //! Which processor the servers run on, and which the load.
 
-use evserver_load::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Two processors; the same one twice where there is only one.
