@@ -13,7 +13,8 @@ pub struct Counts {
     pub peak: u64,
     /// Connections told that the server is full.
     pub refused: u64,
-    /// Connections closed by a limit of time: idle, line, ticket or drain.
+    /// Connections closed by a limit of time: idle, line or drain. What follows the timeout of a ticket is for the
+    /// protocol to say.
     pub timed_out: u64,
     /// Connections whose transport failed (a reset, an error).
     pub failed: u64,

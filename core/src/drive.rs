@@ -9,6 +9,9 @@ use crate::reason::CloseReason;
 use crate::time::Time;
 use crate::wants::Action;
 
+/// More interruptions than this in a turn are left for the next one.
+const INTERRUPTS_IN_A_TURN: u32 = 16;
+
 /// How a receive or a send turned out: the five cases of non-blocking I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Io {
@@ -16,7 +19,7 @@ pub enum Io {
     Moved(usize),
     /// The peer has ended its stream (receive only).
     End,
-    /// Nothing can move now. A blocking transport means: the deadline came first.
+    /// Nothing can move now: the system was asked. A blocking transport means: the deadline came first.
     WouldBlock,
     /// A signal came first; to be tried again.
     Interrupted,
@@ -25,6 +28,11 @@ pub enum Io {
 }
 
 /// A stream socket, or what stands for one in a simulation.
+///
+/// The answers are those of the system at the moment of the call, not of a readiness that was noted before:
+/// [`Io::WouldBlock`] from a receive says that nothing has arrived, and so lets a deadline act, or ends the last turn
+/// of a shutdown. A runtime that answers from what its last wait told it (tokio's streams do) has to be gone round
+/// there, or what came in time is lost.
 pub trait Transport {
     /// Receives at most `space.len()` bytes (at least 1) into `space`.
     fn receive(&mut self, space: &mut [u8]) -> Io;
@@ -44,7 +52,7 @@ pub trait Transport {
     }
 }
 
-/// What is known of a transport's readiness.
+/// What is known of a transport's readiness: where a call is worth making. It never stands for the call's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// A receive may bring something.
@@ -76,7 +84,7 @@ pub enum Turn {
     Waiting,
     /// The budget is spent and there is more to do without a new event.
     Again,
-    /// The connection needs buffers first.
+    /// The connection needs buffers first: see [`Action::Lend`] for whether it needs them now.
     Lend,
     /// It is over: the transport is to be closed.
     Closed(CloseReason),
@@ -152,9 +160,6 @@ where
         }
     }
 }
-
-/// More interruptions than this in a turn are left for the next one.
-const INTERRUPTS_IN_A_TURN: u32 = 16;
 
 #[inline]
 fn send<P, B, T, const N: usize>(

@@ -29,6 +29,10 @@ pub enum Action {
     /// Shut the sending side, then call [`Connection::write_shut`](crate::Connection::write_shut).
     ShutdownWrite,
     /// Lend buffers: there is nowhere to receive to or to write a reply to.
+    ///
+    /// With [`Interest::Read`] ([`Waiting::ForInput`], [`Waiting::ForPeerEnd`]) that is for when the peer has sent, and
+    /// until then a connection does best without. With [`Interest::None`] ([`Waiting::ForBuffers`]) it is for now: a
+    /// greeting, an answer or a shutdown waits for nothing else.
     Lend,
     /// Nothing: an answer comes from elsewhere.
     Wait,
@@ -45,7 +49,7 @@ pub enum Waiting {
     ForRoom,
     /// For an answer that comes from elsewhere.
     ForAnswer,
-    /// For buffers.
+    /// For buffers: there is work that needs no byte of the peer's.
     ForBuffers,
     /// For our sending side to be shut.
     ForShutdown,

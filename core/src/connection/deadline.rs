@@ -61,7 +61,13 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                     Step::Line | Step::RestOfLine if self.limits.line_ms != 0 && !pending => {
                         due.line = self.line_began.after(self.limits.line_ms);
                     }
-                    _ => {}
+                    Step::Open
+                    | Step::Refuse(_)
+                    | Step::Line
+                    | Step::RestOfLine
+                    | Step::Body(_)
+                    | Step::Skip(_) => {}
+                    Step::TooLong | Step::BareNewline | Step::Completed | Step::Expired | Step::End => {}
                 }
                 // While the answer comes from elsewhere the peer is not the one that idles.
                 if pending || !matches!(step, Step::Later(..)) {

@@ -1,8 +1,13 @@
 //! One connection as a state machine without I/O.
 
 mod answer;
+mod body;
 mod deadline;
+mod drain;
+mod lines;
 mod state;
+mod unasked;
+mod wants;
 
 use core::borrow::BorrowMut;
 
@@ -10,30 +15,39 @@ use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::limits::Limits;
 use crate::protocol::Protocol;
 use crate::reason::CloseReason;
-use crate::reply::{Aside, NoRoom, TimerRequest};
+use crate::reply::{Aside, TimerRequest};
 use crate::time::Time;
 use crate::token::{Late, Ticket, Token};
-use crate::wants::{Action, Interest, Waiting, Wants};
+use crate::wants::Action;
 
 pub use deadline::Deadlines;
+use drain::Drain;
 use state::{State, Step};
+use unasked::{Telling, Unasked};
 
 /// One connection: bytes in, replies and changes of interest out.
 ///
 /// It does no I/O and reads no clock. A driver owns the transport and the time and goes round this loop;
 /// [`drive`](crate::drive()) is its readiness form, shared by the event loops and the simulation:
 ///
-/// 1. [`lend`](Self::lend) buffers when there are none. A new connection writes its greeting now.
+/// 1. When [`action`](Self::action) is `Lend` and there is work for buffers: [`lend`](Self::lend) some. A new connection
+///    writes its greeting now.
 /// 2. While [`transmit`](Self::transmit) is not empty: send it, say [`transmitted`](Self::transmitted). Nothing
 ///    is received meanwhile, so a blocking transport cannot lock itself up.
 /// 3. When [`action`](Self::action) is `Receive`: receive into [`receive_space`](Self::receive_space), say
 ///    [`received`](Self::received), or [`received_end`](Self::received_end) at the end of the stream; go to 2.
 /// 4. When it is `ShutdownWrite`: shut the sending side, say [`write_shut`](Self::write_shut); go to 3.
-/// 5. When it is `Close`: close the transport.
+/// 5. When it is `Close`: close the transport, in the way that still delivers what it took: the last replies may be
+///    on their way. close(2) does; a stack in user space has a call that ends a stream and one that resets it, and a
+///    driver that buffers for itself sends that first.
 /// 6. When nothing can be done without waiting: [`reclaim`](Self::reclaim) the buffers if they are empty, watch
 ///    for [`interest`](Self::interest), and call [`handle_timeout`](Self::handle_timeout) at
-///    [`deadline`](Self::deadline).
+///    [`deadline`](Self::deadline), after one more attempt to receive. Then go to 1.
 /// 7. An error of the transport at any point: [`failed`](Self::failed).
+///
+/// Without buffers the action of a connection that waits for its peer is `Lend` too: there is work for them when the
+/// peer has sent, or when the interest is not `Read`. A driver that lends at every `Lend` and reclaims whenever it can
+/// goes round for ever.
 ///
 /// # States
 ///
@@ -116,40 +130,6 @@ enum PeerEnd {
     Seen,
     /// It has ended and the protocol was told.
     Told,
-}
-
-/// Calls of the protocol for which nobody waits. They are made between replies, when the output is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unasked {
-    /// The protocol's timer is due.
-    timer: bool,
-    /// Pushes that were refused and of which the protocol was not told to the end.
-    missed: u32,
-    /// The one that was made and has more to say: nothing else may be said in between.
-    telling: Telling,
-}
-
-/// Which of the [`Unasked`] calls has more to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Telling {
-    Nothing,
-    Timer,
-    Missed,
-}
-
-impl Unasked {
-    const NONE: Self = Self { timer: false, missed: 0, telling: Telling::Nothing };
-}
-
-/// How far a shutdown of the server has come for one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Drain {
-    /// None is under way.
-    Off,
-    /// One more turn to receive is owed.
-    Owed,
-    /// What is buffered is answered, then it closes.
-    Last,
 }
 
 impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> {
@@ -310,34 +290,6 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         self.finish(reason);
     }
 
-    /// The server shuts down: one more turn to receive is owed, then complete lines are answered, an
-    /// unterminated tail is dropped and the connection closes (rule 12).
-    ///
-    /// The driver says with [`drained`](Self::drained) that the last turn is over.
-    pub fn drain(&mut self) {
-        if self.drain == Drain::Off {
-            self.drain = Drain::Owed;
-        }
-    }
-
-    /// Whether [`drain`](Self::drain) was called.
-    pub fn is_draining(&self) -> bool {
-        self.drain != Drain::Off
-    }
-
-    /// Whether the last turn to receive is still owed.
-    pub fn owes_receive(&self) -> bool {
-        self.drain == Drain::Owed
-    }
-
-    /// The last turn to receive is over.
-    pub fn drained(&mut self, now: Time) {
-        if self.drain == Drain::Owed {
-            self.drain = Drain::Last;
-            self.answer(now);
-        }
-    }
-
     /// Hands over the answer that `ticket` stands for: `answer` stores it in the protocol, whose
     /// [`completed`](Protocol::completed) is then called as soon as there is an empty output to write to.
     ///
@@ -358,45 +310,6 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
     }
 
-    /// Sends `bytes` without being asked, between two replies.
-    ///
-    /// # Errors
-    /// [`NoRoom`] when they do not fit behind what is pending, when a reply is not complete, when there are no
-    /// buffers, or when the connection takes no more; then nothing of them is sent. The protocol's
-    /// [`missed`](Protocol::missed) is called as soon as there is room, unless no room would be enough; until then every
-    /// push is refused, so that what it says of them stands where they would have been.
-    pub fn push(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
-        let pushed = self.push_or_refuse(bytes, now);
-        // An empty output that is too small for them stays too small.
-        let waits = !self.has_buffers() || !self.transmit().is_empty();
-        if pushed.is_err() && waits && matches!(self.state, State::Open(_)) {
-            self.unasked.missed = self.unasked.missed.saturating_add(1);
-        }
-        pushed
-    }
-
-    fn push_or_refuse(&mut self, bytes: &[u8], now: Time) -> Result<(), NoRoom> {
-        let between = matches!(self.state, State::Open(step)
-            if step != Step::Open
-                && !self.again
-                && self.unasked.missed == 0
-                && self.unasked.telling == Telling::Nothing);
-        match &mut self.buffers {
-            Some(buffers) if between && self.protocol.is_some() => {
-                let output = &mut buffers.borrow_mut().output;
-                let begins = output.is_empty() && !bytes.is_empty();
-                if !output.append(bytes) {
-                    return Err(NoRoom);
-                }
-                if begins {
-                    self.moved = now;
-                }
-                Ok(())
-            }
-            _ => Err(NoRoom),
-        }
-    }
-
     /// Whether bytes are buffered that the protocol has not seen.
     ///
     /// A command that changes who is spoken to (STARTTLS and its like) must be refused while this is true, or
@@ -404,86 +317,6 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     #[inline]
     pub fn has_unread_input(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| !buffers.borrow().input.is_empty())
-    }
-
-    /// The next thing to do with the transport.
-    #[inline]
-    pub fn action(&self) -> Action {
-        let Some(buffers) = &self.buffers else {
-            return self.action_without_buffers();
-        };
-        if !buffers.borrow().output.is_empty() {
-            return Action::Send;
-        }
-        match self.state {
-            State::Open(Step::Later(..)) => Action::Wait,
-            State::Open(_) => Action::Receive,
-            State::Flushing(_) => Action::ShutdownWrite,
-            State::Lingering(..) => Action::Receive,
-            State::Closed(reason) => Action::Close(reason),
-        }
-    }
-
-    fn action_without_buffers(&self) -> Action {
-        match self.state {
-            State::Open(Step::Later(..)) => Action::Wait,
-            State::Open(_) | State::Lingering(..) => Action::Lend,
-            State::Flushing(_) => Action::ShutdownWrite,
-            State::Closed(reason) => Action::Close(reason),
-        }
-    }
-
-    /// The readiness to watch for.
-    #[inline]
-    pub fn interest(&self) -> Interest {
-        match self.action() {
-            Action::Receive => Interest::Read,
-            Action::Send => Interest::Write,
-            Action::Lend if self.waits_for_input() => Interest::Read,
-            Action::Lend | Action::ShutdownWrite | Action::Wait | Action::Close(_) => Interest::None,
-        }
-    }
-
-    /// Whether it has answered everything and nothing but a byte of the peer's can change that: the common case
-    /// after a send, worth telling apart.
-    #[inline]
-    fn is_at_rest(&self) -> bool {
-        self.state == State::Open(Step::Line)
-            && !self.has_unread_input()
-            && self.unasked == Unasked::NONE
-            && self.end == PeerEnd::Open
-            && self.drain == Drain::Off
-    }
-
-    /// Whether the next thing it needs is a byte of the peer's; buffers are needed only then.
-    fn waits_for_input(&self) -> bool {
-        match self.state {
-            State::Open(step) => {
-                self.unasked == Unasked::NONE
-                    && self.drain == Drain::Off
-                    && self.end == PeerEnd::Open
-                    && matches!(step, Step::Line | Step::RestOfLine | Step::Body(1..) | Step::Skip(_))
-            }
-            State::Lingering(..) => true,
-            State::Flushing(_) | State::Closed(_) => false,
-        }
-    }
-
-    /// Everything a driver has to know between two events.
-    pub fn wants(&self) -> Wants {
-        let action = self.action();
-        let waiting = match action {
-            Action::Receive if matches!(self.state, State::Lingering(..)) => Waiting::ForPeerEnd,
-            Action::Receive => Waiting::ForInput,
-            Action::Send => Waiting::ForRoom,
-            Action::ShutdownWrite => Waiting::ForShutdown,
-            Action::Lend if matches!(self.state, State::Lingering(..)) => Waiting::ForPeerEnd,
-            Action::Lend if self.waits_for_input() => Waiting::ForInput,
-            Action::Lend => Waiting::ForBuffers,
-            Action::Wait => Waiting::ForAnswer,
-            Action::Close(_) => Waiting::Over,
-        };
-        Wants { interest: self.interest(), action, deadline: self.deadline(), waiting }
     }
 
     /// The protocol; `None` for a refused client and after a panic.

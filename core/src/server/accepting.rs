@@ -46,14 +46,14 @@ where
                     }
                 }
                 Accept::WouldBlock => {
-                    self.admission.is_barren(false);
+                    self.admission.share_ended(false);
                     return;
                 }
                 Accept::Interrupted | Accept::Dropped => {}
                 Accept::Exhausted => return self.rest(host, now),
             }
         }
-        if self.admission.is_barren(barren) {
+        if self.admission.share_ended(barren) {
             // Nothing but errors: the listener itself may be at fault, and it would be an event for ever.
             self.rest(host, now);
         }

@@ -75,9 +75,9 @@ impl Admission {
         self.rest = Rest::Full;
     }
 
-    /// A share of accepts brought nothing but errors, or not. Says whether the listener itself may be at fault:
+    /// A share of accepts has ended, and it brought nothing but errors, or not. Says whether the listener itself may be at fault:
     /// clients that left while they waited are no more than a listen queue holds.
-    pub fn is_barren(&mut self, barren: bool) -> bool {
+    pub fn share_ended(&mut self, barren: bool) -> bool {
         self.barren = if barren { self.barren.saturating_add(1) } else { 0 };
         self.barren >= BARREN_SHARES
     }

@@ -53,7 +53,8 @@ pub trait Host<const N: usize = BUFFER_BYTES> {
     /// Ends the watch, before the socket is closed (rule 11).
     fn unwatch(&mut self, socket: &Self::Socket, token: Token);
 
-    /// Begins or ends the watch of all listeners. They are level-triggered in every mode.
+    /// Begins or ends the watch of all listeners, by level in every mode: whoever waited before the watch began is an
+    /// event too.
     fn watch_listeners(&mut self, on: bool);
 
     /// Whether the listeners are watched as [`watch_listeners`](Self::watch_listeners) last said. Where the system

@@ -52,7 +52,8 @@ impl Default for Settings {
 
 /// A table of clients and everything that is decided about them.
 ///
-/// The event loop around it is this:
+/// The event loop around it is this. Listeners are watched by level, also where clients are watched by edge: an accept
+/// that stops short leaves the rest to an event of the next wait, and an edge would not come again.
 ///
 /// 1. wait for events, not at all while [`must_not_sleep`](Self::must_not_sleep), else until
 ///    [`next_deadline`](Self::next_deadline);
