@@ -1,10 +1,11 @@
-//! Calls in any order with any arguments: no panic, and what must always hold does.
+//! Calls in any order with any arguments, with every end of lines and over buffers of several sizes: no panic, and what
+//! must always hold does.
 
 #![no_main]
 
 use arbitrary::Arbitrary;
 use evserver_core::{
-    Action, Buffers, CloseReason, Connection, Interest, Limits, Next, Protocol, Reply, Ticket, Time, Token,
+    Action, Buffers, CloseReason, Connection, Interest, Limits, LineEnd, Next, Protocol, Reply, Ticket, Time, Token,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -39,15 +40,15 @@ enum Answer {
     Close,
 }
 
-/// Answers whatever comes next in a list, and writes so many bytes.
-struct Scripted {
+/// Answers whatever comes next in a list, and writes so many bytes. `END` says where its lines end.
+struct Scripted<const END: u8, const N: usize> {
     answers: Vec<(Answer, u8)>,
     at: usize,
     ticket: Option<Ticket>,
     closed: u32,
 }
 
-impl Scripted {
+impl<const END: u8, const N: usize> Scripted<END, N> {
     fn say(&mut self, reply: &mut Reply<'_>) -> Next {
         assert_eq!(self.closed, 0, "a call after the end");
         let (answer, bytes) = self.answers.get(self.at).copied().unwrap_or((Answer::Close, 0));
@@ -80,7 +81,13 @@ impl Scripted {
     }
 }
 
-impl Protocol for Scripted {
+impl<const END: u8, const N: usize> Protocol for Scripted<END, N> {
+    const LINE_END: LineEnd = match END {
+        NEWLINE => LineEnd::Newline,
+        CR_LF => LineEnd::CrLf,
+        byte => LineEnd::Byte(byte),
+    };
+
     fn room(&self, len: usize) -> usize {
         len * 2
     }
@@ -90,7 +97,8 @@ impl Protocol for Scripted {
     }
 
     fn line(&mut self, line: &[u8], reply: &mut Reply<'_>) -> Next {
-        assert!(!line.contains(&b'\n') && line.len() < N);
+        let last = if END == CR_LF { NEWLINE } else { END };
+        assert!(!line.contains(&last) && line.len() < N);
         self.say(reply)
     }
 
@@ -100,6 +108,11 @@ impl Protocol for Scripted {
     }
 
     fn too_long(&mut self, reply: &mut Reply<'_>) -> Next {
+        self.say(reply)
+    }
+
+    fn bare_newline(&mut self, reply: &mut Reply<'_>) -> Next {
+        assert_eq!(END, CR_LF);
         self.say(reply)
     }
 
@@ -129,14 +142,48 @@ impl Protocol for Scripted {
     }
 }
 
-const N: usize = 16;
+const NEWLINE: u8 = b'\n';
+/// No byte ends the lines of this one, but two.
+const CR_LF: u8 = b'\r';
+const NUL: u8 = 0;
 
-fuzz_target!(|data: (Vec<(Answer, u8)>, Vec<Operation>, u16, u16)| {
-    let (answers, operations, idle_ms, line_ms) = data;
+#[derive(Arbitrary, Debug)]
+enum Kind {
+    Newline,
+    Small,
+    CrLf,
+    Nul,
+    Refused,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Program {
+    kind: Kind,
+    idle_ms: u16,
+    line_ms: u16,
+    answers: Vec<(Answer, u8)>,
+    operations: Vec<Operation>,
+}
+
+fuzz_target!(|program: Program| {
+    match program.kind {
+        Kind::Newline => run::<NEWLINE, 16>(program, false),
+        Kind::Small => run::<NEWLINE, 4>(program, false),
+        Kind::CrLf => run::<CR_LF, 16>(program, false),
+        Kind::Nul => run::<NUL, 16>(program, false),
+        Kind::Refused => run::<NEWLINE, 16>(program, true),
+    }
+});
+
+fn run<const END: u8, const N: usize>(program: Program, refused: bool) {
+    let Program { idle_ms, line_ms, answers, operations, .. } = program;
     let mut now = Time::from_ms(1_000_000);
     let limits = Limits { idle_ms: idle_ms.into(), line_ms: line_ms.into(), ..Limits::new() };
-    let protocol = Scripted { answers, at: 0, ticket: None, closed: 0 };
-    let mut connection: Connection<_, Box<Buffers<N>>, N> = Connection::new(protocol, &limits, now);
+    let mut connection: Connection<_, Box<Buffers<N>>, N> = if refused {
+        Connection::refuse(b"this server is full\n", &limits, now)
+    } else {
+        Connection::new(Scripted::<END, N> { answers, at: 0, ticket: None, closed: 0 }, &limits, now)
+    };
     connection.set_token(Token::from_bits(7));
     for operation in operations {
         match operation {
@@ -148,7 +195,8 @@ fuzz_target!(|data: (Vec<(Answer, u8)>, Vec<Operation>, u16, u16)| {
             }
             Operation::Receive(n, byte) => {
                 let space = connection.receive_space();
-                for (place, byte) in space.iter_mut().zip([byte, b'\n', b'\r', b'a'].into_iter().cycle()) {
+                for (place, byte) in space.iter_mut().zip([byte, b'\n', b'a', b'\r', b'\n', 0].into_iter().cycle())
+                {
                     *place = byte;
                 }
                 connection.received(n.into(), now);
@@ -187,4 +235,4 @@ fuzz_target!(|data: (Vec<(Answer, u8)>, Vec<Operation>, u16, u16)| {
             assert!(connection.transmit().is_empty() && connection.deadline().is_none());
         }
     }
-});
+}

@@ -11,11 +11,12 @@
 mod sys;
 
 use core::borrow::BorrowMut;
+use core::fmt::{self, Display, Formatter};
 
 use evserver_core::{
-    Accept, Action, Buffers, Client, Connection, Counts, Deadlines, Host, Interest, Io, Late, Limits, LineEnd, Next,
-    NoRoom, NumberedEcho, Protocol, Readiness, Reply, Server, Settings, Slot, Ticket, Time, Token, Transport, Turn,
-    Wants, drive, parse_decimal,
+    Accept, Action, Buffers, Client, CloseReason, Connection, Counts, Deadlines, Host, Interest, Io, Late, Limits,
+    LineEnd, Next, NoRoom, NumberedEcho, Protocol, Readiness, Reply, Server, Settings, Slot, Slots, Ticket, Time,
+    Token, Transport, Turn, Wants, drive, parse_decimal,
 };
 
 type Echo = Connection<NumberedEcho, &'static mut Buffers>;
@@ -45,7 +46,7 @@ export! {
     gate_write_shut(connection: &mut Echo, now: Time) { connection.write_shut(now) }
     gate_failed(connection: &mut Echo) { connection.failed() }
     gate_panicked(connection: &mut Echo) { connection.panicked() }
-    gate_abandon(connection: &mut Echo) { connection.abandon(evserver_core::CloseReason::DrainTimeout) }
+    gate_abandon(connection: &mut Echo) { connection.abandon(CloseReason::DrainTimeout) }
     gate_drain(connection: &mut Echo) { connection.drain() }
     gate_is_draining(connection: &Echo) -> bool { connection.is_draining() }
     gate_owes_receive(connection: &Echo) -> bool { connection.owes_receive() }
@@ -62,10 +63,22 @@ export! {
     gate_handle_timeout(connection: &mut Echo, now: Time) { connection.handle_timeout(now) }
     gate_restamp(connection: &mut Echo, began: Time, ended: Time) { connection.restamp(began, ended) }
 
+    gate_buffers_new(out: &mut Buffers) { *out = Buffers::new() }
+    gate_buffers_default(out: &mut Buffers) { *out = Buffers::default() }
+    gate_buffers_state(buffers: &mut Buffers) -> bool { buffers.clear(); buffers.is_empty() }
+    gate_limits_new() -> Limits { Limits::new() }
+    gate_limits_default() -> Limits { Limits::default() }
+    gate_echo_default(out: &mut NumberedEcho) { *out = NumberedEcho::default() }
+    gate_echo_counting_from(out: &mut NumberedEcho, lines: u64) { *out = NumberedEcho::counting_from(lines) }
+    gate_is_timeout(reason: CloseReason) -> bool { reason.is_timeout() }
+    gate_say_late(late: &Late, out: &mut Formatter<'_>) -> fmt::Result { late.fmt(out) }
+    gate_say_no_room(no_room: &NoRoom, out: &mut Formatter<'_>) -> fmt::Result { no_room.fmt(out) }
+
     gate_put(reply: &mut Reply<'_>, bytes: &[u8]) -> Result<(), NoRoom> { reply.put(bytes) }
     gate_put_some(reply: &mut Reply<'_>, bytes: &[u8]) -> usize { reply.put_some(bytes) }
     gate_reply_has_unread_input(reply: &Reply<'_>) -> bool { reply.has_unread_input() }
     gate_ticket(reply: &mut Reply<'_>, timeout_ms: u32) -> Ticket { reply.ticket(timeout_ms) }
+    gate_reply_token(reply: &Reply<'_>) -> Token { reply.token() }
     gate_set_timer(reply: &mut Reply<'_>, ms: u32) { reply.set_timer(ms); reply.stop_timer() }
     gate_time_after(time: Time, ms: u32, earlier: Time) -> u64 { time.after(ms).since_ms(earlier) }
     gate_counts_add(counts: &mut Counts, other: &Counts) { counts.add(other) }
@@ -91,7 +104,10 @@ export! {
         connection.received_end(now);
     }
 
-    gate_server_new(out: &mut World, slots: &'static mut [Slot<Client<System, 4096>>; 64], settings: Settings) {
+    gate_slot_new(out: &mut Slot<Client<System, 4096>>) { *out = Slot::new() }
+    gate_slot_default(out: &mut Slot<Client<System, 4096>>) { *out = Slot::default() }
+    gate_table_len(table: &Table) -> u32 { table.len() }
+    gate_server_new(out: &mut World, slots: Memory, settings: Settings) {
         *out = Server::new(slots, settings);
     }
     gate_server_accept(server: &mut World, system: &mut System, listener: usize, now: Time) {
@@ -127,7 +143,9 @@ export! {
     gate_deliberate_panic(bytes: &[u8], n: usize) -> u8 { bytes[n] }
 }
 
-type World = Server<System, &'static mut [Slot<Client<System, 4096>>; 64], 4096>;
+type Memory = &'static mut [Slot<Client<System, 4096>>; 64];
+type Table = Slots<Client<System, 4096>, Memory>;
+type World = Server<System, Memory, 4096>;
 
 /// A transport about which the compiler knows nothing.
 pub struct Wire {
