@@ -107,6 +107,7 @@ export! {
     gate_slot_new(out: &mut Slot<Client<System, 4096>>) { *out = Slot::new() }
     gate_slot_default(out: &mut Slot<Client<System, 4096>>) { *out = Slot::default() }
     gate_table_len(table: &Table) -> u32 { table.len() }
+    gate_settings_default() -> Settings { Settings::default() }
     gate_server_new(out: &mut World, slots: Memory, settings: Settings) {
         *out = Server::new(slots, settings);
     }
