@@ -99,7 +99,7 @@ impl Common {
     pub fn complain(&self, complaint: Complaint) {
         let say_it = self.ledger().may_complain(complaint, self.clock.now());
         if say_it {
-            say::err(complaint.text());
+            say::warn(complaint.text());
         }
     }
 

@@ -48,7 +48,7 @@ pub fn listen<P: Protocol>(shared: &Shared<P>, stop: &StopHandle, ask: &mpsc::Se
             Ok(requests) => {
                 if requests.report {
                     let counts = shared.common.ledger().counts();
-                    say::err(&format!("evserver: {}", live_line(&counts)));
+                    say::warn(live_line(&counts));
                 }
                 let asked =
                     if requests.stop_now { Some(Asked::StopNow) } else { requests.drain.then_some(Asked::Drain) };

@@ -51,13 +51,9 @@ impl Complaint {
     /// The line for it.
     pub fn text(self) -> &'static str {
         match self {
-            Self::AcceptExhausted => {
-                "evserver: out of descriptors or memory; clients wait until a connection closes"
-            }
-            Self::NoThread => {
-                "evserver: no more threads can be started; new clients are told that the server is full"
-            }
-            Self::ProtocolPanicked => "evserver: a protocol panicked; its connection was closed",
+            Self::AcceptExhausted => "out of descriptors or memory; clients wait until a connection closes",
+            Self::NoThread => "no more threads can be started; new clients are told that the server is full",
+            Self::ProtocolPanicked => "a protocol panicked; its connection was closed",
         }
     }
 }

@@ -71,7 +71,7 @@ fn when_no_thread_can_be_started_only_the_new_client_is_refused() {
         let said = server.errors().text();
         assert_eq!(
             said,
-            "evserver: no more threads can be started; new clients are told that the server is full\n"
+            "evserver-threads: no more threads can be started; new clients are told that the server is full\n"
         );
         assert_eq!(end(server)?, format!("served {} connections, peak concurrent {count}", count + 1));
         Ok(())

@@ -347,6 +347,6 @@ impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> EventLoop<'_, B, P, F> {
 
     fn say_counts(&self) {
         self.seat.shared.publish(self.seat.number, self.server.counts());
-        say::err(&format!("evserver: {}", live_line(&self.seat.shared.counts())));
+        say::warn(live_line(&self.seat.shared.counts()));
     }
 }

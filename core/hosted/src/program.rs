@@ -10,12 +10,13 @@ use crate::report::Report;
 use crate::say;
 
 /// Opens the listeners, says where they listen, serves, and says the report; the program's exit code is 0 after an
-/// orderly end, 1 after an error or an end at once.
+/// orderly end, 1 after an error or an end at once. `name` stands in front of what it says on standard error.
 pub fn program(
     name: &str,
     open: impl FnOnce() -> Result<Vec<Listening>, ListenError>,
     serve: impl FnOnce(Vec<Listening>) -> io::Result<Report>,
 ) -> ExitCode {
+    say::set_program(name);
     raise_descriptor_limit();
     let listeners = match open() {
         Ok(listeners) => listeners,

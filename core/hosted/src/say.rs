@@ -13,6 +13,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 #[cfg(not(unix))]
@@ -40,6 +41,20 @@ pub fn out(line: &str) {
 /// Writes a line to standard error, the newline added; whole and at once, or not at all.
 pub fn err(line: &str) {
     system::line_to_error(line);
+}
+
+/// The program's name, in front of what its server says.
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// From now on [`warn`] says `name: message`. The first name stays.
+pub fn set_program(name: &str) {
+    PROGRAM.get_or_init(|| name.to_owned());
+}
+
+/// Says on standard error what a server has to say while it serves: `evserver: message`, or with the name of the
+/// program that called [`set_program`].
+pub fn warn(message: impl fmt::Display) {
+    err(&format!("{}: {message}", PROGRAM.get().map_or("evserver", String::as_str)));
 }
 
 /// Says why a program ends, as `evserver: message` on standard error, and gives its exit status 1.

@@ -58,7 +58,7 @@ pub fn serve(listeners: Vec<Listening>, settings: Settings, mut signals: Signals
                 Source::Signals => {
                     for signal in signals.pending() {
                         if signal == SIGUSR1 {
-                            say::err(&format!("evserver: {}", live_line(server.counts())));
+                            say::warn(live_line(server.counts()));
                         } else if server.is_draining() {
                             return Ok(Report { counts: *server.counts(), at_once: true });
                         } else {

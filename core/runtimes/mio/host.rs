@@ -122,9 +122,9 @@ impl Host for MioHost {
     }
 
     fn complain(&mut self, complaint: Complaint) {
-        say::err(match complaint {
-            Complaint::AcceptExhausted => "evserver: out of descriptors or memory; clients wait",
-            Complaint::ProtocolPanicked => "evserver: a protocol panicked; its connection was closed",
+        say::warn(match complaint {
+            Complaint::AcceptExhausted => "out of descriptors or memory; clients wait",
+            Complaint::ProtocolPanicked => "a protocol panicked; its connection was closed",
         });
     }
 }

@@ -141,11 +141,9 @@ impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> Host for LoopHost<'_, B, P, 
     }
 
     fn complain(&mut self, complaint: Complaint) {
-        say::err(match complaint {
-            Complaint::AcceptExhausted => {
-                "evserver: out of descriptors or memory; clients wait until a connection closes"
-            }
-            Complaint::ProtocolPanicked => "evserver: a protocol panicked; its connection was closed",
+        say::warn(match complaint {
+            Complaint::AcceptExhausted => "out of descriptors or memory; clients wait until a connection closes",
+            Complaint::ProtocolPanicked => "a protocol panicked; its connection was closed",
         });
     }
 }
