@@ -64,9 +64,8 @@ where
         if self.drain_until.is_some() {
             return;
         }
-        if self.admission.exhausted(now) {
-            host.complain(Complaint::AcceptExhausted);
-        }
+        self.admission.exhausted(now);
+        self.complain(host, Complaint::AcceptExhausted, now);
         host.watch_listeners(false);
     }
 
@@ -80,7 +79,7 @@ where
             let Some(protocol) = host.protocol(peer) else {
                 self.counts.panicked += 1;
                 host.leave();
-                return host.complain(Complaint::ProtocolPanicked);
+                return self.complain(host, Complaint::ProtocolPanicked, now);
             };
             Connection::new(protocol, &self.settings.limits, stamp)
         };

@@ -11,9 +11,6 @@ pub const REFUSED_AT_ONCE: u32 = 64;
 /// freed it.
 const RETRY_MS: u32 = 1000;
 
-/// Milliseconds between two complaints of the same kind.
-const COMPLAINT_MS: u32 = 60_000;
-
 /// Shares of accepts in a row, each a turn's, that may bring nothing but errors before accepting rests: 4096 clients
 /// that left while they waited, the largest listen queue of a system as it is installed.
 const BARREN_SHARES: u32 = 4096 / super::STEPS_IN_A_TURN;
@@ -28,8 +25,6 @@ pub(super) struct Admission {
     /// Shares of accepts in a row that brought nothing but errors.
     barren: u32,
     rest: Rest,
-    /// When the next complaint is due at the earliest.
-    complain_after: Time,
 }
 
 /// Why accepting rests.
@@ -47,13 +42,7 @@ pub(super) enum Rest {
 
 impl Admission {
     pub const fn new() -> Self {
-        Self {
-            refused: 0,
-            refused_at_once: REFUSED_AT_ONCE,
-            barren: 0,
-            rest: Rest::Not,
-            complain_after: Time::from_ms(0),
-        }
+        Self { refused: 0, refused_at_once: REFUSED_AT_ONCE, barren: 0, rest: Rest::Not }
     }
 
     pub fn is_open(&self) -> bool {
@@ -82,14 +71,9 @@ impl Admission {
         self.barren >= BARREN_SHARES
     }
 
-    /// Descriptors or memory ran out. Says whether to complain.
-    pub fn exhausted(&mut self, now: Time) -> bool {
+    /// Descriptors or memory ran out.
+    pub fn exhausted(&mut self, now: Time) {
         self.rest = Rest::Exhausted(now.after(RETRY_MS));
-        let complain = now >= self.complain_after;
-        if complain {
-            self.complain_after = now.after(COMPLAINT_MS);
-        }
-        complain
     }
 
     /// A client left. Says whether accepting goes on.
@@ -150,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn exhaustion_ends_with_a_close_or_after_a_second_and_is_said_once_a_minute() {
+    fn exhaustion_ends_with_a_close_or_after_a_second() {
         let mut admission = Admission::new();
         let now = Time::from_ms(5_000);
-        assert!(admission.exhausted(now));
+        admission.exhausted(now);
         assert_eq!(admission.retry(), Some(Time::from_ms(6_000)));
         assert!(!admission.retry_due(Time::from_ms(5_999)));
         assert!(admission.retry_due(Time::from_ms(6_000)));
-        assert!(!admission.exhausted(Time::from_ms(6_000)));
+        admission.exhausted(Time::from_ms(6_000));
         assert!(admission.left(false));
-        assert!(admission.exhausted(Time::from_ms(65_000)));
+        admission.exhausted(Time::from_ms(65_000));
         admission.close();
         assert!(!admission.left(false) && !admission.retry_due(Time::from_ms(99_000)));
     }

@@ -2,6 +2,7 @@
 
 use core::borrow::BorrowMut;
 
+use super::complaints::Complaint;
 use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::drive::Transport;
 use crate::protocol::Protocol;
@@ -74,7 +75,7 @@ pub trait Host<const N: usize = BUFFER_BYTES> {
         Some(work())
     }
 
-    /// Something that a person should know; at most one a minute of each kind.
+    /// Something that a person should know; called at most once a minute for each kind.
     fn complain(&mut self, complaint: Complaint) {
         let _ = complaint;
     }
@@ -93,13 +94,4 @@ pub enum Accept<Socket, Peer> {
     Dropped,
     /// Descriptors or memory ran out (EMFILE, ENFILE, ENOBUFS, ENOMEM), or the listener is out of order.
     Exhausted,
-}
-
-/// Something that a person should know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Complaint {
-    /// Clients wait in the listen queue because descriptors or memory ran out.
-    AcceptExhausted,
-    /// A protocol panicked; its connection was closed.
-    ProtocolPanicked,
 }

@@ -3,6 +3,7 @@
 mod accepting;
 mod admission;
 mod client;
+mod complaints;
 mod host;
 mod shutdown;
 
@@ -12,7 +13,9 @@ use admission::Admission;
 pub use admission::REFUSED_AT_ONCE;
 pub use client::Client;
 use client::Outcome;
-pub use host::{Accept, Complaint, Host};
+pub use complaints::Complaint;
+use complaints::Complaints;
+pub use host::{Accept, Host};
 
 use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::counts::Counts;
@@ -67,6 +70,7 @@ pub struct Server<H: Host<N>, S, const N: usize = BUFFER_BYTES> {
     clients: Slots<Client<H, N>, S>,
     settings: Settings,
     admission: Admission,
+    complaints: Complaints,
     counts: Counts,
     /// When a shutdown that is under way ends at the latest.
     drain_until: Option<Time>,
@@ -86,6 +90,7 @@ where
         Self {
             clients: Slots::new(storage),
             admission: Admission::new(),
+            complaints: Complaints::new(),
             settings,
             counts: Counts::new(),
             drain_until: None,
@@ -107,7 +112,7 @@ where
         client.readiness.hangup |= hangup;
         if !runs_again {
             let outcome = client.turn(host, token, now.after(1), self.settings.edge_triggered);
-            self.turned(host, token, outcome);
+            self.turned(host, token, outcome, now);
         }
     }
 
@@ -214,12 +219,12 @@ where
     fn serve(&mut self, host: &mut H, token: Token, now: Time) {
         let Some(client) = self.clients.get_mut(token) else { return };
         let outcome = client.turn(host, token, now.after(1), self.settings.edge_triggered);
-        self.turned(host, token, outcome);
+        self.turned(host, token, outcome, now);
     }
 
     /// Does what follows from a client's turn.
     #[inline]
-    fn turned(&mut self, host: &mut H, token: Token, outcome: Outcome) {
+    fn turned(&mut self, host: &mut H, token: Token, outcome: Outcome, now: Time) {
         match outcome {
             Outcome::Waiting => {}
             Outcome::Again => self.clients.run_again(token),
@@ -228,7 +233,7 @@ where
                 self.clients.starve(token);
                 return self.clients.settle(token);
             }
-            Outcome::Closed(reason) => return self.close(host, token, reason),
+            Outcome::Closed(reason) => return self.close(host, token, reason, now),
         }
         self.clients.settle(token);
         if self.clients.has_starved() && self.clients.get(token).is_some_and(|it| !it.connection.has_buffers()) {
@@ -237,7 +242,7 @@ where
     }
 
     /// A client is over: leaves the poller, gives back its buffers, closes its socket.
-    fn close(&mut self, host: &mut H, token: Token, reason: CloseReason) {
+    fn close(&mut self, host: &mut H, token: Token, reason: CloseReason, now: Time) {
         let Some(mut client) = self.clients.remove(token) else { return };
         let gives_back = client.connection.has_buffers();
         client.leave(host, token);
@@ -247,7 +252,7 @@ where
             host.leave();
         }
         if reason == CloseReason::Panicked {
-            host.complain(Complaint::ProtocolPanicked);
+            self.complain(host, Complaint::ProtocolPanicked, now);
         }
         // The protocol is dropped with it, and that may panic.
         let _ = host.guard(|| drop(client));
@@ -256,6 +261,13 @@ where
         }
         if gives_back {
             self.feed();
+        }
+    }
+
+    /// Says something to a person, unless it was said a moment ago.
+    fn complain(&mut self, host: &mut H, complaint: Complaint, now: Time) {
+        if self.complaints.may_say(complaint, now) {
+            host.complain(complaint);
         }
     }
 

@@ -146,11 +146,9 @@ impl<const N: usize> Host<N> for SimHost<N> {
 
     fn complain(&mut self, complaint: Complaint) {
         let mut world = self.world.borrow_mut();
-        if complaint == Complaint::AcceptExhausted {
-            let clock_us = world.clock_us;
-            if let Some(last_us) = world.complained_us.replace(clock_us) {
-                assert!(clock_us - last_us >= 59_999_000, "two complaints within {} µs", clock_us - last_us);
-            }
+        let clock_us = world.clock_us;
+        if let Some(last_us) = world.complained_us[complaint as usize].replace(clock_us) {
+            assert!(clock_us - last_us >= 59_999_000, "two of {complaint:?} within {} µs", clock_us - last_us);
         }
     }
 }

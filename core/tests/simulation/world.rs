@@ -75,7 +75,7 @@ pub struct World {
     /// How often accepting was told that there are no descriptors, and how often it could have helped to ask.
     pub exhausted: u64,
     pub chances: u64,
-    pub complained_us: Option<u64>,
+    pub complained_us: [Option<u64>; 2],
     /// How often each thing that a run is there for happened.
     pub seen: BTreeMap<&'static str, u64>,
     /// Says on standard error what happens.
@@ -125,7 +125,7 @@ impl World {
             latencies_us: Vec::new(),
             exhausted: 0,
             chances: 0,
-            complained_us: None,
+            complained_us: [None; 2],
             seen: BTreeMap::new(),
             traces: std::env::var_os("EVSERVER_TRACE").is_some(),
         }
