@@ -133,6 +133,13 @@ impl<const N: usize> Input<N> {
         self.window.len() == N
     }
 
+    /// Whether everything in it was searched and more of the line can come.
+    #[inline]
+    pub fn is_part_of_line(&self) -> bool {
+        let len = self.len();
+        len > 0 && self.searched as usize == len && len < N
+    }
+
     #[inline]
     pub fn filled(&self) -> &[u8] {
         self.window.filled()

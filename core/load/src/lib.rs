@@ -9,11 +9,12 @@
 //! | [`hold`] | what does an idle connection cost, and is each of very many served? |
 //! | [`churn`] | what does a short connection cost from connect to end? |
 //! | [`quiet`] | how long does a quiet client wait beside flooding ones? |
+//! | [`framing`] | what do lines and numbers cost, without a socket? |
 //!
 //! [`server`] starts what is measured, on the processor that [`cpus`] gives it.
 //!
-//! All loads run one epoll loop in the calling thread, are bounded in time, and end with a [`Failure`] at the
-//! first wrong byte: a figure from a server that answers wrongly is worth nothing.
+//! All loads run one epoll loop in the calling thread and are bounded in time. All end with a [`Failure`] at the first
+//! wrong byte: a figure from a server that answers wrongly is worth nothing.
 //!
 //! [`Failure`]: failure::Failure
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod churn;
 pub mod cpus;
 pub mod dialer;
 pub mod failure;
+pub mod framing;
 pub mod hold;
 pub mod latency;
 pub mod lines;

@@ -159,7 +159,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
 
     /// Notes when the first byte of a line came, once nothing but that line is buffered.
     #[inline]
-    fn note_line_begin(&mut self, now: Time) {
+    pub(super) fn note_line_begin(&mut self, now: Time) {
         if self.line_began == Time::NEVER && self.transmit().is_empty() {
             let has_begun = match self.state {
                 State::Open(Step::Line) => self.has_unread_input(),

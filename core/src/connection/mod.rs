@@ -257,7 +257,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             // A peer that was not read could not complete its line: the limit for it starts here.
             self.line_began = Time::NEVER;
         }
-        if !self.is_at_rest() {
+        if self.lacks_rest_of_line() {
+            self.note_line_begin(now);
+        } else if !self.is_at_rest() {
             self.answer(now);
         }
     }

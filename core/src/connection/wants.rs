@@ -74,6 +74,16 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             && self.drain == Drain::Off
     }
 
+    /// Whether all that is buffered is the beginning of a line, and known to be: more room for output changes nothing.
+    #[inline]
+    pub(super) fn lacks_rest_of_line(&self) -> bool {
+        self.state == State::Open(Step::Line)
+            && self.buffers.as_ref().is_some_and(|buffers| buffers.borrow().input.is_part_of_line())
+            && self.unasked == Unasked::NONE
+            && self.end == PeerEnd::Open
+            && self.drain == Drain::Off
+    }
+
     /// Whether the next thing it needs is a byte of the peer's; buffers are needed only then.
     fn waits_for_input(&self) -> bool {
         match self.state {
