@@ -30,6 +30,7 @@ fn several_loops() {
             ("faults::interrupted_transfers_are_repeated", WAKES),
             ("faults::a_failed_transfer_ends_one_connection", WAKES),
             ("faults::a_connection_that_cannot_be_registered_is_dropped", WAKES),
+            ("faults::a_listener_that_cannot_be_watched_again_is_not_deaf", QUEUES),
         ],
     );
 }

@@ -10,20 +10,10 @@ const CALLS_A_REPLY: f64 = 3.05;
 /// and none is left that could be served as if nothing had been. `tests/program.rs` has its counterpart.
 const EACH_THREAD: &str = "strace counts the calls of each thread for itself, so that no connection is spared";
 
-/// `tests/program.rs` has it for poll.
-const POLL: &str = "it waits with poll";
-
-/// There is nothing to be registered with.
-const NO_POLLER: &str = "it has no poller";
-
 #[test]
 fn conformance() {
     Suite::new(Target::Command(Command::spawn(env!("CARGO_BIN_EXE_evserver-threads"), &[])))
         .traits(Traits { calls_a_reply: CALLS_A_REPLY, thread_a_connection: true, ..Traits::default() })
-        .without(&[
-            ("faults::a_failed_transfer_ends_one_connection", EACH_THREAD),
-            ("faults::an_interrupted_wait_is_no_error", POLL),
-            ("faults::a_connection_that_cannot_be_registered_is_dropped", NO_POLLER),
-        ])
+        .without(&[("faults::a_failed_transfer_ends_one_connection", EACH_THREAD)])
         .check();
 }

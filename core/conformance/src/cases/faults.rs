@@ -32,6 +32,11 @@ pub(crate) const CASES: &[Case] = &[
         accept_never_has_room,
     ),
     case(
+        "faults::a_listener_that_cannot_be_watched_again_is_not_deaf",
+        "rule 10: accepting goes on when a connection closes or after a second",
+        a_listener_that_cannot_be_watched_again_is_not_deaf,
+    ),
+    case(
         "faults::an_interrupted_wait_is_no_error",
         "rule 7: no stall; rule 8: timers act",
         an_interrupted_wait_is_no_error,
@@ -168,14 +173,43 @@ fn accept_never_has_room(context: &Context) -> Outcome {
              are right",
             calls.len()
         );
-        let said = server.errors().lines().len();
-        ensure!(said <= 5, "each accept fails with {error}: {said} lines on standard error\n{}", server.said());
+        let (said, failed) = (server.errors().lines().len(), trace.injected()?);
+        ensure!(
+            said <= 5 && said < failed,
+            "{failed} accepts failed with {error}: {said} lines on standard error, not fewer than those\n{}",
+            server.said()
+        );
         server.signal(Signal::Terminate)?;
         served.expect_end().map_err(place)?;
         drop((served, waiting));
         ends_with_report(&mut server, DEADLINE).map_err(place)?;
     }
     Ok(())
+}
+
+/// For lack of descriptors the listener is watched no more; then the call that is to watch it again fails as well.
+fn a_listener_that_cannot_be_watched_again_is_not_deaf(context: &Context) -> Outcome {
+    let at_start = at_the_start(context, "epoll_ctl")?;
+    if at_start == 0 {
+        return Err(NotPassed::skipped("it does not watch its listener with epoll"));
+    }
+    // The first client is watched, the listener is not any more, and now again.
+    let again = at_start + 3;
+    let mut server = context
+        .launch(&[])?
+        .inject(ACCEPT, "error=EMFILE:when=2")?
+        .inject(&["epoll_ctl"], &format!("error=ENOMEM:when={again}"))?
+        .start()?;
+    let before = at_rest(&server)?;
+    let mut first = Client::greeted(server.address())?;
+    works(server.address())
+        .map_err(|error| error.within("the listener could not be watched again at the first try"))?;
+    answers(&mut first, 1)?;
+    drop(first);
+    if server.trace()?.injected()? < 2 {
+        return Err(NotPassed::skipped_loudly("the server did not watch its listener anew where that was to fail"));
+    }
+    is_whole(&mut server, before)
 }
 
 fn an_interrupted_wait_is_no_error(context: &Context) -> Outcome {
