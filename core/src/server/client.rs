@@ -71,15 +71,15 @@ where
         if let Outcome::Closed(_) = outcome {
             return outcome;
         }
+        if !self.tell(host, token, &outcome, edge_triggered) {
+            // It closes with its buffers, so that whoever waits for some gets them.
+            self.guarded(host, Connection::failed);
+            return Outcome::Closed(CloseReason::Failed);
+        }
         if let Some(buffers) = self.connection.reclaim() {
             host.return_buffers(buffers);
         }
-        if self.tell(host, token, &outcome, edge_triggered) {
-            outcome
-        } else {
-            self.guarded(host, Connection::failed);
-            Outcome::Closed(CloseReason::Failed)
-        }
+        outcome
     }
 
     /// Discards what a lingering client still sends when there are no buffers to discard it into: it must neither

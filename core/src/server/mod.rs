@@ -271,10 +271,16 @@ where
         }
     }
 
-    /// Buffers came back: the client that waited longest for some has work.
+    /// Buffers came back: the client that waited longest for some has work. Who was lent some by a push meanwhile waits
+    /// no more, and gives nothing back that would feed the next one.
     fn feed(&mut self) {
-        if let Some(token) = self.clients.next_starved() {
-            self.clients.run_again(token);
+        while let Some(token) = self.clients.next_starved() {
+            if self.clients.get(token).is_some_and(|client| !client.connection.has_buffers()) {
+                return self.clients.run_again(token);
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! What must hold between two turns.
 
+use evserver_core::Interest;
+
 use crate::engine::Engine;
 use crate::link::Server;
 use crate::scenario::Fault;
@@ -90,6 +92,13 @@ impl<const N: usize> Engine<N> {
                     world.clock_us <= due_us(world.known_us(shut_us) + linger_us, 0),
                     "link {number} lingers on"
                 );
+            }
+            if let Some(pairs) = world.scenario.pairs
+                && let Some((_, interest)) = it.watch
+                && !world.scenario.settings.edge_triggered
+            {
+                let starves = interest == Interest::None;
+                assert!(!starves || self.host.lent == pairs, "link {number} starves beside free buffers");
             }
             if few || world.has(Fault::Lies) {
                 continue;

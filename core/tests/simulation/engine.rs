@@ -59,7 +59,7 @@ impl<const N: usize> Engine<N> {
         let signal_us = match scenario.ending {
             Ending::Late => None,
             Ending::Early | Ending::AtOnce => {
-                Some(world.clock_us + world.random.below(scenario.arrival_ms * 2_000 + 5_000_000))
+                Some(world.clock_us + world.random.spread(scenario.arrival_ms * 2_000 + 5_000_000))
             }
         };
         let world = Rc::new(RefCell::new(world));

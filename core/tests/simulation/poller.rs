@@ -6,9 +6,6 @@ use crate::link::{Link, Ready};
 use crate::scenario::Fault;
 use crate::world::World;
 
-/// Events that one wait reports.
-const EVENTS_IN_A_TURN: usize = 256;
-
 /// An event of the poller.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
@@ -93,7 +90,7 @@ impl World {
         let lies = self.has(Fault::Lies);
         let mut events = Vec::new();
         for _ in 0..self.listed.len() {
-            if events.len() == EVENTS_IN_A_TURN {
+            if events.len() == self.scenario.events_in_a_turn {
                 break;
             }
             let Some(link) = self.listed.pop_front() else { break };

@@ -72,6 +72,8 @@ pub struct Scenario {
     /// Where the clock begins.
     pub origin_ms: u64,
     pub listeners: usize,
+    /// Events that one wait reports.
+    pub events_in_a_turn: usize,
     /// Pairs of buffers, if they are few.
     pub pairs: Option<usize>,
     /// Slots, if they are few.
@@ -120,6 +122,7 @@ impl Scenario {
             arrival_ms: random.pick(&[0, 10, 1_000, 20_000]),
             origin_ms: random.pick(&[0, 1, 123_456_789, 1 << 45]),
             listeners: random.pick(&[1, 1, 2]),
+            events_in_a_turn: random.pick(&[256, 256, 256, 5, 1]),
             pairs: has(Fault::FewBuffers).then(|| random.within(1, 20) as usize),
             slots: has(Fault::FewSlots).then(|| random.within(1, 40) as u32),
             descriptors: has(Fault::Exhaustion).then(|| random.within(2, 60) as usize),
@@ -127,14 +130,7 @@ impl Scenario {
             wide_pipes: random.one_in(3),
             flood_bytes: random.pick(&[5_000, 300_000, 300_000]).min(traffic_bytes / clients as u64),
             pushes: random.pick(&[0, 0, 10, 300]),
-            ending: random.pick(&[
-                Ending::Late,
-                Ending::Late,
-                Ending::Late,
-                Ending::Early,
-                Ending::Early,
-                Ending::AtOnce,
-            ]),
+            ending: random.pick(&[Ending::Late, Ending::Late, Ending::Early, Ending::Early, Ending::AtOnce]),
             settings,
             kinds,
             faults,
@@ -155,6 +151,7 @@ impl Scenario {
             arrival_ms: 10,
             origin_ms: 0,
             listeners: 1,
+            events_in_a_turn: 256,
             pairs: None,
             slots: None,
             descriptors: None,

@@ -125,20 +125,17 @@ impl World {
             return Io::Moved(most);
         }
         let count = most.min(it.pipe_bytes - it.down.len());
-        it.blocked = count < bytes.len();
         if count == 0 {
+            it.blocked = true;
             return Io::WouldBlock;
         }
         it.down.extend(&bytes[..count]);
+        // A short send is told of by an edge when there is room again, but only if it was short for lack of room.
+        it.blocked = count < bytes.len() && it.down.len() == it.pipe_bytes;
         it.sent += count as u64;
         it.sent_us = self.clock_us;
         let (sent, owed) = (it.sent, it.tally.owed + it.pushed);
         assert!(sent <= owed, "sent {sent} of {owed} bytes");
-        if it.blocked && it.ready().writable {
-            // There is room although not all was taken: the poller has seen nothing change, so it says so now.
-            it.blocked = false;
-            it.edge = true;
-        }
         self.touch(link);
         self.moved(link, count);
         self.tell_client(link);

@@ -152,9 +152,13 @@ impl World {
     /// whatever it did in a long one happened at its end at the latest. Its clock has milliseconds, and turns that
     /// began in the same one are the same to it.
     pub fn known_us(&self, us: u64) -> u64 {
-        let known =
-            self.long_turns.iter().rev().find(|(began_ms, ended_us)| us / 1000 >= *began_ms && us <= *ended_us);
-        known.map_or(us, |(_, ended_us)| *ended_us)
+        let mut known_us = us;
+        for &(began_ms, ended_us) in &self.long_turns {
+            if known_us / 1000 >= began_ms && known_us <= ended_us {
+                known_us = ended_us;
+            }
+        }
+        known_us
     }
 
     /// For whoever looks for what went wrong in a run: `EVSERVER_TRACE=1`.
