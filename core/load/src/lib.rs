@@ -1,6 +1,6 @@
 //! Load for line servers, with every reply checked byte for byte.
 //!
-//! The library is what the three programs share; each kind of load is one module with one function that
+//! The library is what the programs share; each kind of load is one module with one function that
 //! takes what to do and gives a report:
 //!
 //! | module | question |

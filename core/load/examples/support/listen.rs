@@ -1,6 +1,11 @@
 //! What the servers in this folder have in common: `--listen ADDR:PORT`, and the line that says where.
 
-use tokio::net::TcpListener;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// As many as the other servers let wait; the 128 that `TcpListener::bind` takes are overrun by a load of thousands.
+const BACKLOG: u32 = 512;
 
 /// Listens where the command line says, by default on a free port, and prints the address.
 pub async fn announce() -> std::io::Result<TcpListener> {
@@ -13,7 +18,11 @@ pub async fn announce() -> std::io::Result<TcpListener> {
             std::process::exit(2);
         }
     };
-    let listener = TcpListener::bind(address).await?;
+    let address: SocketAddr = address.parse().map_err(std::io::Error::other)?;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(BACKLOG)?;
     println!("listening on {}", listener.local_addr()?);
     Ok(listener)
 }

@@ -47,6 +47,9 @@ pub struct Options {
     /// Write the table with every round to this file as JSON too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Exit with 1 if a row is skipped
+    #[arg(long)]
+    all: bool,
     /// Exit with 1 if a figure falls short
     #[arg(long)]
     strict: bool,
@@ -87,7 +90,7 @@ impl Options {
         }
         let is_bad = |line: &Line| match &line.found {
             Found::Measured(found) => self.strict && !found.reached,
-            Found::NotRun(_) => false,
+            Found::NotRun(_) => self.all,
             Found::Failed(_) => true,
         };
         let any_run = lines.iter().any(|line| !matches!(line.found, Found::NotRun(_)));
