@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evserver_load::failure::{Failure, Outcome};
+use evserver_load::framing::core_ratio;
 use evserver_load::process::Shares;
 use evserver_load::progress::Progress;
 use evserver_load::script::Mode;
@@ -42,8 +43,12 @@ pub struct Figure {
     pub note: Option<String>,
 }
 
-/// Starts `server`, puts `load` on it and ends it.
-pub fn figure(load: Load, server: &Server, rounds: Rounds) -> Outcome<Figure> {
+/// Starts `server`, where there is one, puts `load` on it and ends it.
+pub fn figure(load: Load, server: Option<&Server>, rounds: Rounds) -> Outcome<Figure> {
+    if let Load::Framing { line_bytes } = load {
+        return core_ratio(line_bytes).map(count);
+    }
+    let server = server.ok_or_else(|| Failure::Refused("no server to put a load on".into()))?;
     match load {
         Load::CallsAReply { connections } => calls_a_reply(server, rounds, connections),
         Load::CallsAConnection => calls_a_connection(server, rounds),
@@ -110,7 +115,7 @@ fn on_target(load: Load, target: &mut Target, time: Duration) -> Outcome<Option<
             );
             Some(Figure { note: Some(note), ..count(report.connections as f64) })
         }
-        Load::CallsAReply { .. } | Load::CallsAConnection => None,
+        Load::CallsAReply { .. } | Load::CallsAConnection | Load::Framing { .. } => None,
     })
 }
 

@@ -13,6 +13,11 @@ const fn redis(name: &'static str, what: &'static str, request: Request, depth: 
     Row::pair((Role::Resp, Role::Redis), name, what, load, Goal::RatioAtMost(bound))
 }
 
+const fn framing(name: &'static str, what: &'static str, line_bytes: usize) -> Row {
+    let subject = Side { role: Role::Core, load: Load::Framing { line_bytes } };
+    Row { name, what, subject, reference: None, goal: Goal::AtLeast(0.8) }
+}
+
 /// A thread a connection is another trade: simple and for any system. What it costs is shown, and is to reach nothing.
 const fn threads(name: &'static str, what: &'static str, load: Load) -> Row {
     Row::pair((Role::Threads, Role::Yardstick), name, what, load, Goal::Ratio)
@@ -20,6 +25,8 @@ const fn threads(name: &'static str, what: &'static str, load: Load) -> Row {
 
 /// Everything that can be compared.
 pub const ROWS: &[Row] = &[
+    framing("core-32", "framing and numbered echo, 32-byte lines", 32),
+    framing("core-1000", "framing and numbered echo, 1,000-byte lines", 1000),
     Row::against(
         Role::Yardstick,
         "64x1",

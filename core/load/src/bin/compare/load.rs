@@ -32,6 +32,8 @@ pub enum Load {
     Memory { connections: u64 },
     /// The same: how many are held, each answered.
     Held { connections: u64 },
+    /// No server and no socket: the core's throughput for that of a loop written by hand.
+    Framing { line_bytes: usize },
 }
 
 /// A smoke run divides what takes long by so much.
@@ -51,6 +53,7 @@ impl Load {
             Load::Quiet { .. } => "ms at p99",
             Load::Memory { .. } => "bytes of user memory a connection",
             Load::Held { .. } => "connections held, each answered",
+            Load::Framing { .. } => "bytes a second, for those of a loop written by hand",
         }
     }
 
@@ -59,16 +62,23 @@ impl Load {
         match self {
             Load::Churn { .. } | Load::Held { .. } => 0,
             Load::Steady { .. } | Load::Resp { .. } | Load::Memory { .. } => 1,
-            Load::Quiet { .. } | Load::AfterChurn { .. } | Load::CallsAReply { .. } | Load::CallsAConnection => 3,
+            Load::Quiet { .. }
+            | Load::AfterChurn { .. }
+            | Load::CallsAReply { .. }
+            | Load::CallsAConnection
+            | Load::Framing { .. } => 3,
         }
     }
 
-    /// Whether it is a count that other work on the machine does not change, so that one round says it.
-    pub fn is_count(self) -> bool {
-        matches!(
-            self,
-            Load::CallsAReply { .. } | Load::CallsAConnection | Load::AfterChurn { .. } | Load::Held { .. }
-        )
+    /// Whether one round says it: a count that other work on the machine does not change, or a figure that is the
+    /// median of rounds by itself.
+    pub fn is_said_once(self) -> bool {
+        match self {
+            Load::CallsAReply { .. } | Load::CallsAConnection | Load::AfterChurn { .. } | Load::Held { .. } => true,
+            Load::Framing { .. } => true,
+            Load::Steady { .. } | Load::Resp { .. } | Load::Churn { .. } => false,
+            Load::Quiet { .. } | Load::Memory { .. } => false,
+        }
     }
 
     /// A program that it needs.
@@ -88,7 +98,8 @@ impl Load {
             }
             Load::Memory { connections } => Load::Memory { connections: connections / QUICK },
             Load::Held { connections } => Load::Held { connections: connections / QUICK },
-            Load::Resp { .. } | Load::CallsAReply { .. } | Load::CallsAConnection | Load::Quiet { .. } => self,
+            Load::Resp { .. } | Load::CallsAReply { .. } | Load::CallsAConnection => self,
+            Load::Quiet { .. } | Load::Framing { .. } => self,
         }
     }
 }

@@ -48,10 +48,10 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// Measures `row` with the two servers.
+/// Measures `row` with its servers.
 pub fn measure(
     row: &Row,
-    subject: &Server,
+    subject: Option<&Server>,
     reference: Option<&Server>,
     rounds: Rounds,
     progress: &mut Progress,
@@ -68,8 +68,7 @@ pub fn measure(
         Ok(found.value)
     };
     let [our_note, their_note] = &mut notes;
-    // What does not depend on time is the same in each round.
-    let count = if row.subject.load.is_count() { 1 } else { rounds.count };
+    let count = if row.subject.load.is_said_once() { 1 } else { rounds.count };
     for round in 0..count {
         progress.show_now(format!("{}: round {} of {}", row.name, round + 1, count));
         let mut subject_round = || -> Outcome<()> {
@@ -77,8 +76,8 @@ pub fn measure(
             Ok(())
         };
         let mut reference_round = || -> Outcome<()> {
-            if let (Some(side), Some(server)) = (row.reference, reference) {
-                theirs.push(one(side, server, their_note)?);
+            if let Some(side) = row.reference {
+                theirs.push(one(side, reference, their_note)?);
             }
             Ok(())
         };

@@ -103,15 +103,17 @@ impl Options {
     fn line(&self, row: &Row, rounds: Rounds, progress: &mut Progress) -> Found {
         let servers = row.subject.load.needs().map_or(Ok(()), |tool| on_path(tool).map(drop)).and_then(|()| {
             let subject = self.programs.server(row.subject.role)?;
-            let reference = row.reference.map(|side| self.programs.server(side.role)).transpose()?;
+            let reference = row.reference.map_or(Ok(None), |side| self.programs.server(side.role))?;
             Ok((subject, reference))
         });
         match servers {
             Err(why) => Found::NotRun(why),
-            Ok((subject, reference)) => match measure(row, &subject, reference.as_ref(), rounds, progress) {
-                Ok(measured) => Found::Measured(measured),
-                Err(failure) => Found::Failed(failure.to_string()),
-            },
+            Ok((subject, reference)) => {
+                match measure(row, subject.as_ref(), reference.as_ref(), rounds, progress) {
+                    Ok(measured) => Found::Measured(measured),
+                    Err(failure) => Found::Failed(failure.to_string()),
+                }
+            }
         }
     }
 }

@@ -47,9 +47,10 @@ const PATIENT: &[&str] = &["--idle-timeout", "600"];
 const ONLY_MEMORY: &[&str] = &["--save", "", "--appendonly", "no"];
 
 impl Programs {
-    /// The program that plays `role`, or why there is none.
-    pub fn server(&self, role: Role) -> Result<Server, String> {
+    /// The program that plays `role`, none for what needs no program, or why there is none.
+    pub fn server(&self, role: Role) -> Result<Option<Server>, String> {
         let (given, program, arguments): (_, _, &[&str]) = match role {
+            Role::Core => return Ok(None),
             Role::Subject => (&self.subject, "evserver", PATIENT),
             Role::Threads => (&self.threads, "evserver-threads", PATIENT),
             Role::Yardstick => (&self.yardstick, "evserver-yardstick", &["--greeting"]),
@@ -68,9 +69,9 @@ impl Programs {
         let mode = match (role, self.subject_mode) {
             (Role::Yardstick, _) | (Role::Subject, Mode::Echo) => script::Mode::Echo,
             (Role::Resp | Role::Redis, _) => script::Mode::Ping,
-            (Role::Subject | Role::Threads | Role::Tokio, _) => script::Mode::Numbered,
+            (Role::Subject | Role::Core | Role::Threads | Role::Tokio, _) => script::Mode::Numbered,
         };
         let start = if role == Role::Redis { Start::Redis } else { Start::Announces };
-        Ok(Server { command, start, mode, greeting: mode != script::Mode::Ping })
+        Ok(Some(Server { command, start, mode, greeting: mode != script::Mode::Ping }))
     }
 }

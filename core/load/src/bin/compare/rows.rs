@@ -7,6 +7,8 @@ use crate::load::Load;
 pub enum Role {
     /// The server that is judged.
     Subject,
+    /// The core by itself, in this program.
+    Core,
     /// The same protocol with a thread a connection.
     Threads,
     /// The bare loop.
@@ -24,6 +26,7 @@ impl Role {
     pub fn name(self) -> &'static str {
         match self {
             Role::Subject => "subject",
+            Role::Core => "core",
             Role::Threads => "threads",
             Role::Yardstick => "yardstick",
             Role::Tokio => "tokio",

@@ -166,6 +166,10 @@ mod tests {
     use super::*;
     use crate::list::ROWS;
 
+    fn row(name: &str) -> Row {
+        *ROWS.iter().find(|row| row.name == name).unwrap()
+    }
+
     fn lines() -> Vec<Line> {
         let measured = Measured {
             subject: vec![110.0],
@@ -179,9 +183,9 @@ mod tests {
             notes: vec!["subject: accept4 1.00".into()],
         };
         vec![
-            Line { row: ROWS[0], found: Found::Measured(measured) },
-            Line { row: ROWS[1], found: Found::NotRun("no command".into()) },
-            Line { row: ROWS[2], found: Found::Failed("came a|b".into()) },
+            Line { row: row("64x1"), found: Found::Measured(measured) },
+            Line { row: row("64x16"), found: Found::NotRun("no command".into()) },
+            Line { row: row("64x64"), found: Found::Failed("came a|b".into()) },
         ]
     }
 
