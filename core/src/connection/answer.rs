@@ -82,7 +82,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
         let ticket = self.aside.ticket;
         // What is left at the peer's end is what that call gets.
-        let behind = if self.state == State::Open(Step::End) { 0 } else { input.len() };
+        let behind = if matches!(self.state, State::Open(Step::End)) { 0 } else { input.len() };
         let (next, written) = call(output, &mut self.aside, behind, |reply| ask(protocol, input.filled(), reply));
         self.follow(next, Told { written, was_empty: true, ticket }, now)
     }

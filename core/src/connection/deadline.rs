@@ -47,7 +47,10 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     #[inline]
     pub fn deadlines(&self) -> Deadlines {
         let mut due = Deadlines::NONE;
-        if self.state == State::Open(Step::Line) && self.limits.line_ms == 0 && self.timer_due == Time::NEVER {
+        if matches!(self.state, State::Open(Step::Line))
+            && self.limits.line_ms == 0
+            && self.timer_due == Time::NEVER
+        {
             // The common case, told apart since it is asked for after every turn.
             due.idle = self.idle_deadline();
             return due;

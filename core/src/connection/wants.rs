@@ -67,7 +67,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// after a send, worth telling apart.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
-        self.state == State::Open(Step::Line)
+        matches!(self.state, State::Open(Step::Line))
             && !self.has_unread_input()
             && self.unasked == Unasked::NONE
             && self.end == PeerEnd::Open
@@ -77,7 +77,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     /// Whether all that is buffered is the beginning of a line, and known to be: more room for output changes nothing.
     #[inline]
     pub(super) fn lacks_rest_of_line(&self) -> bool {
-        self.state == State::Open(Step::Line)
+        matches!(self.state, State::Open(Step::Line))
             && self.buffers.as_ref().is_some_and(|buffers| buffers.borrow().input.is_part_of_line())
             && self.unasked == Unasked::NONE
             && self.end == PeerEnd::Open

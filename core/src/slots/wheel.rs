@@ -84,7 +84,12 @@ impl Wheel {
     }
 
     /// The first tick, from the present one, whose bucket holds anything.
+    #[inline]
     fn next_filled(&self) -> Option<u64> {
+        // Most protocols set no timer.
+        if self.filled == [0; WORDS] {
+            return None;
+        }
         let here = (self.tick % BUCKETS as u64) as usize;
         for step in 0..=WORDS {
             let word_at = (here / WORD_BITS + step) % WORDS;
