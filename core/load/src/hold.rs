@@ -72,6 +72,8 @@ pub struct Report {
     pub probed: u64,
     /// The seed of the pick.
     pub seed: u64,
+    /// Nanoseconds of the server's CPU for the reply to a probe, among all that are held.
+    pub server_cpu_ns_per_probe: Option<f64>,
     /// Time from line to reply of the probes, in microseconds.
     pub probe_latency_us: Percentiles,
     /// Always 0: the first error ends the load with a failure.
@@ -111,7 +113,9 @@ pub fn run(target: &Target, plan: &Plan, progress: &mut Progress) -> Outcome<Rep
     wait_and_show(plan.time, progress);
     let held_for = holding.spent()?;
     sweep(&held, progress)?;
+    let probing = Stretch::start(target.pid)?;
     let probe_latency_us = probe(&mut poller, &script, &mut held, target.patience, plan, progress)?;
+    let probed = probing.spent()?;
     drop(held);
     let memory_after = match (target.pid, descriptors_first) {
         (Some(pid), Some(with_first)) => {
@@ -144,6 +148,7 @@ pub fn run(target: &Target, plan: &Plan, progress: &mut Progress) -> Outcome<Rep
         kernel_buffer_bytes_per_connection: kernel_each(|memory| memory.tcp_buffers),
         probed: probe_latency_us.count,
         seed: plan.seed,
+        server_cpu_ns_per_probe: probed.server_ns_each(probe_latency_us.count),
         probe_latency_us,
         errors: 0,
     })
