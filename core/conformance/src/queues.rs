@@ -1,7 +1,10 @@
 //! What the kernel holds of a connection: bytes that the server has sent and that have not left yet, and bytes that have
 //! arrived and that it has not taken yet. Only Linux tells, and only about sockets of this machine.
 
-use std::net::{IpAddr, SocketAddr};
+#[cfg(target_os = "linux")]
+mod diag;
+
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::case::NotPassed;
@@ -35,22 +38,7 @@ impl Ends {
     /// Skips where the kernel does not tell; fails when the connection is gone.
     pub(crate) fn of(client: &Client) -> Result<Ends, NotPassed> {
         let (here, there) = client.addresses();
-        let mut tables = String::new();
-        for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-            tables.push_str(&std::fs::read_to_string(table).unwrap_or_default());
-        }
-        if tables.is_empty() {
-            return Err(NotPassed::skipped(
-                "it looks into the kernel's queues, which only Linux shows (/proc/net/tcp)",
-            ));
-        }
-        let find = |local: SocketAddr, remote: SocketAddr| {
-            // A busy machine has thousands of lines: few are worth taking apart.
-            let ports = [local, remote].map(|address| format!(":{:04X} ", address.port()));
-            let mut candidates = tables.lines().filter(|line| ports.iter().all(|port| line.contains(port)));
-            candidates.find_map(|line| entry(line, local, remote))
-        };
-        let (mine, theirs) = (find(here, there), find(there, here));
+        let (mine, theirs) = (of_socket(here, there)?, of_socket(there, here)?);
         match (mine, theirs) {
             (Some(client), Some(server)) if !server.closed => Ok(Ends { client, server }),
             (Some(_), None) if there.ip() != here.ip() => {
@@ -103,39 +91,16 @@ impl Ends {
     }
 }
 
-/// States of the kernel's `tcp_states.h`.
-const ESTABLISHED: &str = "01";
-const CLOSE_WAIT: &str = "08";
-
-/// `sl local remote state tx:rx timer retransmit uid timeout inode …`: the queues, if the line is about this socket.
-fn entry(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<Queues> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let &[_, here, there, state, queues, _, _, _, _, inode, ..] = &fields[..] else { return None };
-    let same =
-        |a: SocketAddr, b: SocketAddr| a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical();
-    if !same(address(here)?, local) || !same(address(there)?, remote) {
-        return None;
-    }
-    let (send, receive) = queues.split_once(':')?;
-    let number = |text| usize::from_str_radix(text, 16).ok();
-    // Without a descriptor there is no inode; so it is before the program accepts, when the server's side has not ended.
-    let closed = inode == "0" && !matches!(state, ESTABLISHED | CLOSE_WAIT);
-    Some(Queues { send_bytes: number(send)?, receive_bytes: number(receive)?, closed })
+/// The queues of the socket with these two addresses; `None` when there is none.
+#[cfg(target_os = "linux")]
+fn of_socket(local: SocketAddr, remote: SocketAddr) -> Result<Option<Queues>, NotPassed> {
+    diag::queues(local, remote)
+        .map_err(|error| NotPassed::skipped(format!("it looks into the kernel's queues (sock_diag(7)): {error}")))
 }
 
-/// `0100007F:1F90`: words of 32 bits as this machine stores them.
-fn address(text: &str) -> Option<SocketAddr> {
-    let (ip, port) = text.split_once(':')?;
-    let words: Option<Vec<[u8; 4]>> = (0..ip.len())
-        .step_by(8)
-        .map(|at| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes()))
-        .collect();
-    let bytes = words?.concat();
-    let ip = match bytes.len() {
-        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
-        _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
-    };
-    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+#[cfg(not(target_os = "linux"))]
+fn of_socket(_: SocketAddr, _: SocketAddr) -> Result<Option<Queues>, NotPassed> {
+    Err(NotPassed::skipped("it looks into the kernel's queues, which only Linux shows (sock_diag(7))"))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -160,13 +125,5 @@ mod tests {
             drop(server);
             assert!(Ends::of(&client).is_err());
         }
-    }
-
-    #[test]
-    fn addresses_are_read_as_the_kernel_writes_them() {
-        let expected = if cfg!(target_endian = "little") { "127.0.0.1:8080" } else { "1.0.0.127:8080" };
-        assert_eq!(address("0100007F:1F90").unwrap().to_string(), expected);
-        assert_eq!(address("00000000000000000000000000000000:0050").unwrap().to_string(), "[::]:80");
-        assert_eq!(address("local_address"), None);
     }
 }
