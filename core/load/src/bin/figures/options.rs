@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
@@ -74,30 +74,27 @@ impl Options {
         // Servers inherit the limit; one that does not raise it itself must not be at a disadvantage.
         let sizes = if self.quick { QUICK_SIZES } else { SIZES };
         allow_connections(sizes.iter().max().copied().unwrap_or(0) + 100)?;
-        let compared = if self.sweeps_only { None } else { Some(self.compare()?) };
+        let worked = self.sweeps_only || self.compare()?;
         let data = self.measure()?;
         self.write("sweeps.json", &format!("{:#}\n", serde_json::json!(data)))?;
         self.draw(&data)?;
-        let worked = compared.as_ref().is_none_or(|(_, worked)| *worked);
-        if let Some((table, _)) = compared {
-            self.write("comparison.md", &table)?;
-        }
         let has_points = |series: &Series<f64>| !series.points.is_empty();
         let series = &data.idle.series;
         let complete = if self.all { series.iter().all(has_points) } else { series.iter().any(has_points) };
         Ok(worked && complete)
     }
 
-    /// The whole comparison, by the program for that: its table, and whether every row that was tried has a figure.
-    fn compare(&self) -> Outcome<(String, bool)> {
+    /// The whole comparison, by the program for that: whether every row that was tried has a figure.
+    fn compare(&self) -> Outcome<bool> {
         let program = beside("evserver-compare").map_err(Failure::Refused)?;
         let output = Command::new(&program)
             .args(self.quick.then_some("--quick"))
             .args(self.all.then_some("--all"))
-            .stderr(std::process::Stdio::inherit())
+            .stderr(Stdio::inherit())
             .output()
-            .map_err(|error| Failure::io(program.display().to_string(), error))?;
-        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success()))
+            .map_err(|error| failed(&program, error))?;
+        self.write("comparison.md", &String::from_utf8_lossy(&output.stdout))?;
+        Ok(output.status.success())
     }
 
     fn measure(&self) -> Outcome<Data> {
