@@ -24,17 +24,22 @@ impl Cpus {
 
     /// Moves this thread, and what it starts from now on, to the server's processor.
     pub fn be_server(self) -> Outcome<()> {
-        pin(self.server)
+        pin(&[self.server])
     }
 
     /// Moves this thread to the load's processor.
     pub fn be_load(self) -> Outcome<()> {
-        pin(self.load)
+        pin(&[self.load])
+    }
+
+    /// Lets this thread, and what it starts from now on, have both.
+    pub fn be_both(self) -> Outcome<()> {
+        pin(&[self.server, self.load])
     }
 }
 
-fn pin(cpu: usize) -> Outcome<()> {
+fn pin(cpus: &[usize]) -> Outcome<()> {
     let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|error| Failure::io(format!("cannot run on processor {cpu}"), error))
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    sched_setaffinity(None, &set).map_err(|error| Failure::io(format!("cannot run on processors {cpus:?}"), error))
 }

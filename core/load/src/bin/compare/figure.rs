@@ -11,8 +11,10 @@ use evserver_load::server::Server;
 use evserver_load::target::Target;
 use evserver_load::{churn, hold, quiet, steady};
 
+use crate::guest;
 use crate::load::{Load, Request};
 use crate::measure::Rounds;
+use crate::roles::Player;
 use crate::trace::{self, Amount};
 
 /// Before each measuring: enough to fill caches and to let the kernel's clocks and buffers settle.
@@ -43,12 +45,20 @@ pub struct Figure {
     pub note: Option<String>,
 }
 
-/// Starts `server`, where there is one, puts `load` on it and ends it.
-pub fn figure(load: Load, server: Option<&Server>, rounds: Rounds) -> Outcome<Figure> {
-    if let Load::Framing { line_bytes } = load {
-        return core_ratio(line_bytes).map(count);
+/// One round of `load` with `player`; a server is started for it and ended.
+pub fn figure(load: Load, player: &Player, rounds: Rounds) -> Outcome<Figure> {
+    match (player, load) {
+        (Player::Server(server), _) => on_server(load, server, rounds),
+        (Player::Core, Load::Framing { line_bytes }) => core_ratio(line_bytes).map(count),
+        (Player::Guest(command), Load::Guest { connections }) => {
+            rounds.cpus.be_both()?;
+            guest::memory(command, connections)
+        }
+        _ => Err(Failure::Refused("no server to put a load on".into())),
     }
-    let server = server.ok_or_else(|| Failure::Refused("no server to put a load on".into()))?;
+}
+
+fn on_server(load: Load, server: &Server, rounds: Rounds) -> Outcome<Figure> {
     match load {
         Load::CallsAReply { connections } => calls_a_reply(server, rounds, connections),
         Load::CallsAConnection => calls_a_connection(server, rounds),
@@ -115,7 +125,7 @@ fn on_target(load: Load, target: &mut Target, time: Duration) -> Outcome<Option<
             );
             Some(Figure { note: Some(note), ..count(report.connections as f64) })
         }
-        Load::CallsAReply { .. } | Load::CallsAConnection | Load::Framing { .. } => None,
+        Load::CallsAReply { .. } | Load::CallsAConnection | Load::Framing { .. } | Load::Guest { .. } => None,
     })
 }
 

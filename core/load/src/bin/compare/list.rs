@@ -120,6 +120,13 @@ pub const ROWS: &[Row] = &[
         Load::Memory { connections: 19_000 },
         Goal::AtMost(192.0),
     ),
+    Row {
+        name: "guest-1000000",
+        what: "1,000,000 connections held by one thread, each answered",
+        subject: Side { role: Role::Guest, load: Load::Guest { connections: 1_000_000 } },
+        reference: None,
+        goal: Goal::AtMost(192.0),
+    },
     Row::alone(
         "memory-after",
         "100,000 connections came and went, 64 at a time",

@@ -32,6 +32,8 @@ pub enum Load {
     Memory { connections: u64 },
     /// The same: how many are held, each answered.
     Held { connections: u64 },
+    /// The same in a guest, where a process may have as many as there is memory for.
+    Guest { connections: u64 },
     /// No server and no socket: the core's throughput for that of a loop written by hand.
     Framing { line_bytes: usize },
 }
@@ -51,7 +53,7 @@ impl Load {
             Load::Churn { cpu: true, .. } => "ns of server CPU a connection",
             Load::AfterChurn { .. } => "memory after, of before",
             Load::Quiet { .. } => "ms at p99",
-            Load::Memory { .. } => "bytes of user memory a connection",
+            Load::Memory { .. } | Load::Guest { .. } => "bytes of user memory a connection",
             Load::Held { .. } => "connections held, each answered",
             Load::Framing { .. } => "bytes a second, for those of a loop written by hand",
         }
@@ -61,7 +63,7 @@ impl Load {
     pub fn places(self) -> usize {
         match self {
             Load::Churn { .. } | Load::Held { .. } => 0,
-            Load::Steady { .. } | Load::Resp { .. } | Load::Memory { .. } => 1,
+            Load::Steady { .. } | Load::Resp { .. } | Load::Memory { .. } | Load::Guest { .. } => 1,
             Load::Quiet { .. }
             | Load::AfterChurn { .. }
             | Load::CallsAReply { .. }
@@ -75,7 +77,7 @@ impl Load {
     pub fn is_said_once(self) -> bool {
         match self {
             Load::CallsAReply { .. } | Load::CallsAConnection | Load::AfterChurn { .. } | Load::Held { .. } => true,
-            Load::Framing { .. } => true,
+            Load::Framing { .. } | Load::Guest { .. } => true,
             Load::Steady { .. } | Load::Resp { .. } | Load::Churn { .. } => false,
             Load::Quiet { .. } | Load::Memory { .. } => false,
         }
@@ -99,7 +101,7 @@ impl Load {
             Load::Memory { connections } => Load::Memory { connections: connections / QUICK },
             Load::Held { connections } => Load::Held { connections: connections / QUICK },
             Load::Resp { .. } | Load::CallsAReply { .. } | Load::CallsAConnection => self,
-            Load::Quiet { .. } | Load::Framing { .. } => self,
+            Load::Quiet { .. } | Load::Framing { .. } | Load::Guest { .. } => self,
         }
     }
 }

@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod figure;
 #[cfg(target_os = "linux")]
+mod guest;
+#[cfg(target_os = "linux")]
 mod list;
 #[cfg(target_os = "linux")]
 mod load;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use evserver_load::cpus::Cpus;
 use evserver_load::failure::Outcome;
 use evserver_load::progress::Progress;
-use evserver_load::server::Server;
 use serde::Serialize;
 
 use crate::figure::figure;
+use crate::roles::Player;
 use crate::rows::{Goal, Role, Row, Side};
 
 /// How to measure.
@@ -48,19 +48,19 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// Measures `row` with its servers.
+/// Measures `row` with those who take part.
 pub fn measure(
     row: &Row,
-    subject: Option<&Server>,
-    reference: Option<&Server>,
+    subject: &Player,
+    reference: Option<&Player>,
     rounds: Rounds,
     progress: &mut Progress,
 ) -> Outcome<Measured> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let disturbed = Cell::new(0.0_f64);
     let mut notes = [None, None];
-    let one = |side: Side, server, note: &mut Option<String>| -> Outcome<f64> {
-        let found = figure(side.load, server, rounds)?;
+    let one = |side: Side, player, note: &mut Option<String>| -> Outcome<f64> {
+        let found = figure(side.load, player, rounds)?;
         // Threads on one processor wait for each other: that says nothing of other work.
         let waited = if side.role == Role::Threads { 0.0 } else { found.server_waited };
         disturbed.set(disturbed.get().max(waited).max(found.load_waited));
@@ -76,8 +76,8 @@ pub fn measure(
             Ok(())
         };
         let mut reference_round = || -> Outcome<()> {
-            if let Some(side) = row.reference {
-                theirs.push(one(side, reference, their_note)?);
+            if let (Some(side), Some(player)) = (row.reference, reference) {
+                theirs.push(one(side, player, their_note)?);
             }
             Ok(())
         };

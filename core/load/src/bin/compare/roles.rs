@@ -30,6 +30,20 @@ pub struct Programs {
     /// Redis, which gets --bind and --port [on the PATH: redis-server --save '' --appendonly no]
     #[arg(long, value_name = "COMMAND")]
     redis: Option<String>,
+    /// Holds a million connections in a guest, which takes ten minutes: core/load/guest/run [left out]
+    #[arg(long, value_name = "COMMAND")]
+    guest: Option<String>,
+}
+
+/// Who a row measures.
+#[derive(Clone, Debug)]
+pub enum Player {
+    /// A server that is started for each round.
+    Server(Server),
+    /// The core, in this program.
+    Core,
+    /// A command that does all by itself.
+    Guest(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,10 +61,14 @@ const PATIENT: &[&str] = &["--idle-timeout", "600"];
 const ONLY_MEMORY: &[&str] = &["--save", "", "--appendonly", "no"];
 
 impl Programs {
-    /// The program that plays `role`, none for what needs no program, or why there is none.
-    pub fn server(&self, role: Role) -> Result<Option<Server>, String> {
+    /// Who plays `role`, or why nobody does.
+    pub fn player(&self, role: Role) -> Result<Player, String> {
         let (given, program, arguments): (_, _, &[&str]) = match role {
-            Role::Core => return Ok(None),
+            Role::Core => return Ok(Player::Core),
+            Role::Guest => {
+                let why = || "takes ten minutes in a guest: --guest core/load/guest/run".to_string();
+                return self.guest.clone().map(Player::Guest).ok_or_else(why);
+            }
             Role::Subject => (&self.subject, "evserver", PATIENT),
             Role::Threads => (&self.threads, "evserver-threads", PATIENT),
             Role::Yardstick => (&self.yardstick, "evserver-yardstick", &["--greeting"]),
@@ -69,9 +87,9 @@ impl Programs {
         let mode = match (role, self.subject_mode) {
             (Role::Yardstick, _) | (Role::Subject, Mode::Echo) => script::Mode::Echo,
             (Role::Resp | Role::Redis, _) => script::Mode::Ping,
-            (Role::Subject | Role::Core | Role::Threads | Role::Tokio, _) => script::Mode::Numbered,
+            (Role::Subject | Role::Core | Role::Guest | Role::Threads | Role::Tokio, _) => script::Mode::Numbered,
         };
         let start = if role == Role::Redis { Start::Redis } else { Start::Announces };
-        Ok(Some(Server { command, start, mode, greeting: mode != script::Mode::Ping }))
+        Ok(Player::Server(Server { command, start, mode, greeting: mode != script::Mode::Ping }))
     }
 }

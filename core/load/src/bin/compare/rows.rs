@@ -9,6 +9,8 @@ pub enum Role {
     Subject,
     /// The core by itself, in this program.
     Core,
+    /// The command that holds connections in a guest.
+    Guest,
     /// The same protocol with a thread a connection.
     Threads,
     /// The bare loop.
@@ -27,6 +29,7 @@ impl Role {
         match self {
             Role::Subject => "subject",
             Role::Core => "core",
+            Role::Guest => "guest",
             Role::Threads => "threads",
             Role::Yardstick => "yardstick",
             Role::Tokio => "tokio",

@@ -34,6 +34,9 @@ pub struct Options {
     /// Exit with 1 if anything is left out
     #[arg(long, conflicts_with = "draw")]
     all: bool,
+    /// For the comparison: holds a million connections in a guest, which takes ten minutes: core/load/guest/run
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["draw", "sweeps_only"])]
+    guest: Option<String>,
     /// Leave out the comparison
     #[arg(long)]
     sweeps_only: bool,
@@ -90,6 +93,7 @@ impl Options {
         let output = Command::new(&program)
             .args(self.quick.then_some("--quick"))
             .args(self.all.then_some("--all"))
+            .args(self.guest.iter().flat_map(|command| ["--guest", command]))
             .stderr(Stdio::inherit())
             .output()
             .map_err(|error| failed(&program, error))?;
