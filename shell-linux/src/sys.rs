@@ -246,8 +246,8 @@ fn transfer_error(errno: c_int) -> Io {
     match errno {
         libc::EAGAIN => Io::WouldBlock,
         libc::EINTR => Io::Interrupted,
-        // The kernel is short of memory for a moment; the poller will say when it is worth another try.
-        libc::ENOBUFS | libc::ENOMEM => Io::WouldBlock,
+        // ENOBUFS and ENOMEM too: TCP itself waits for memory as it waits for room, and then the poller tells. Of any other
+        // shortage it knows nothing: by level it would wake the loop for ever, by edge never.
         _ => Io::Failed,
     }
 }
@@ -272,6 +272,14 @@ mod tests {
         }
         assert!(matches!(accept_error::<(), ()>(libc::EINTR), Accept::Interrupted));
         assert!(matches!(accept_error::<(), ()>(libc::EWOULDBLOCK), Accept::WouldBlock));
+    }
+
+    #[test]
+    fn a_shortage_of_which_the_poller_knows_nothing_is_not_waited_for() {
+        for errno in [libc::ENOBUFS, libc::ENOMEM] {
+            assert_eq!(transfer_error(errno), Io::Failed);
+        }
+        assert_eq!((transfer_error(libc::EAGAIN), transfer_error(libc::EINTR)), (Io::WouldBlock, Io::Interrupted));
     }
 
     #[test]

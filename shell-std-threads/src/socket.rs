@@ -44,15 +44,11 @@ fn transfer_error(error: &io::Error) -> Io {
     match error.kind() {
         ErrorKind::WouldBlock => Io::WouldBlock,
         ErrorKind::Interrupted => Io::Interrupted,
-        // The kernel is short of memory for a moment; poll says when it is worth another try.
-        ErrorKind::OutOfMemory => Io::WouldBlock,
-        _ if error.raw_os_error() == Some(NO_BUFFERS) => Io::WouldBlock,
+        // A shortage of memory (ENOMEM, ENOBUFS) too: TCP itself waits for it as it waits for room, and then poll tells. Of
+        // any other poll knows nothing and would end each wait at once.
         _ => Io::Failed,
     }
 }
-
-/// ENOBUFS, WSAENOBUFS on Windows.
-const NO_BUFFERS: i32 = rustix::io::Errno::NOBUFS.raw_os_error();
 
 #[cfg(test)]
 mod tests {
@@ -62,10 +58,13 @@ mod tests {
     fn only_what_passes_is_tried_again() {
         assert_eq!(transfer_error(&ErrorKind::WouldBlock.into()), Io::WouldBlock);
         assert_eq!(transfer_error(&ErrorKind::Interrupted.into()), Io::Interrupted);
-        assert_eq!(transfer_error(&io::Error::from_raw_os_error(NO_BUFFERS)), Io::WouldBlock);
-        for kind in
-            [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe, ErrorKind::TimedOut, ErrorKind::NotConnected]
-        {
+        for kind in [
+            ErrorKind::ConnectionReset,
+            ErrorKind::BrokenPipe,
+            ErrorKind::TimedOut,
+            ErrorKind::NotConnected,
+            ErrorKind::OutOfMemory,
+        ] {
             assert_eq!(transfer_error(&kind.into()), Io::Failed);
         }
     }

@@ -30,6 +30,6 @@ pub fn program(
             say::out(&report.to_string());
             if report.at_once { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
-        Err(error) => say::fail(name, reason(&error)),
+        Err(error) => say::fail(name, format_args!("cannot serve: {}", reason(&error))),
     }
 }
