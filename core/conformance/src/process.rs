@@ -3,6 +3,7 @@
 //! What the kernel counts about it comes from `/proc` ([`Usage`]) or, where `/proc` cannot tell, from `strace` ([`Trace`]).
 //! On a system without them the cases that need them are skipped loudly.
 
+mod attach;
 mod launch;
 mod output;
 mod signal;
@@ -12,6 +13,7 @@ mod system_calls;
 mod tools;
 mod usage;
 
+pub use attach::Attached;
 pub use launch::{Finished, Launch};
 pub use output::Output;
 pub use signal::Signal;
@@ -121,6 +123,11 @@ impl Server {
         }
     }
 
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, NotPassed> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Fails when the process is gone, with what it said.
     pub fn ensure_alive(&mut self) -> Result<(), NotPassed> {
         match self.child.try_wait()? {
@@ -132,6 +139,12 @@ impl Server {
     /// What the kernel counts about it.
     pub fn usage(&self) -> Result<Usage, NotPassed> {
         Usage::of(self.pid)
+    }
+
+    /// Its threads, by number.
+    pub fn threads(&self) -> Result<Vec<u32>, NotPassed> {
+        let tasks = usage::entries(self.pid, "task")?;
+        Ok(tasks.iter().filter_map(|task| task.file_name()?.to_str()?.parse().ok()).collect())
     }
 
     /// The ports that it listens on at this moment, whatever it said.

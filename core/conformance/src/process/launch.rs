@@ -175,16 +175,7 @@ impl Launch {
     /// kernel shows no listening socket of its.
     pub fn start(self) -> Result<Server, NotPassed> {
         let says_address = self.output == Stream::Collected;
-        let Running { child, output, errors, trace, full } = self.run_it()?;
-        let mut server = Server {
-            pid: child.id(),
-            child,
-            address: ([127, 0, 0, 1], 0).into(),
-            output,
-            errors,
-            trace,
-            _full: full,
-        };
+        let mut server = self.begin()?;
         if says_address {
             let found =
                 server.output.wait_for("line \"listening on ADDRESS\" on standard output", DEADLINE, |lines| {
@@ -214,15 +205,22 @@ impl Launch {
         }
     }
 
+    /// Starts the server and waits for nothing: it may end instead, or not say where it listens. Its address is not known.
+    ///
+    /// # Errors
+    /// When the command cannot be run.
+    pub fn begin(&self) -> Result<Server, NotPassed> {
+        let Running { child, output, errors, trace, full } = self.run_it()?;
+        let address = ([127, 0, 0, 1], 0).into();
+        Ok(Server { pid: child.id(), child, address, output, errors, trace, _full: full })
+    }
+
     /// Runs the command to its end, for what is expected to end by itself.
     ///
     /// # Errors
     /// When it is still running after `limit`.
     pub fn finish(self, limit: Duration) -> Result<Finished, NotPassed> {
-        let Running { child, output, errors, trace, full } = self.run_it()?;
-        let pid = child.id();
-        let address = ([127, 0, 0, 1], 0).into();
-        let mut server = Server { child, pid, address, output, errors, trace, _full: full };
+        let mut server = self.begin()?;
         let status =
             server.wait_exit(limit).map_err(|running| running.within(format!("running {:?}", self.words)))?;
         Ok(Finished { status, output: server.output.text(), errors: server.errors.text() })

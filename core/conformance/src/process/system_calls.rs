@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,6 +53,11 @@ impl Trace {
         Ok(Trace { path })
     }
 
+    /// Where strace writes it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The words in front of a command. `-D` puts strace beside the server, not above it: the child is the server itself.
     pub(super) fn command(&self, options: &[String]) -> Vec<String> {
         let mut words: Vec<String> = ["strace", "-D", "-f", "-qq", "-o"].map(str::to_string).into();
@@ -78,6 +83,11 @@ impl Trace {
     /// The calls begun since a mark.
     pub fn calls_since(&self, mark: u64) -> Result<Vec<Call>, NotPassed> {
         Ok(self.text_since(mark)?.lines().filter_map(call_of).collect())
+    }
+
+    /// How many lines there are: at least one for each call.
+    pub fn lines(&self) -> Result<usize, NotPassed> {
+        Ok(self.text_since(0)?.lines().count())
     }
 
     /// How many calls were made to fail.
