@@ -9,7 +9,7 @@
 //! ```sh
 //! cargo test -p evserver-core --test simulation                      # fixed seeds, and a new one, which is printed
 //! EVSERVER_SEED=17 cargo test -p evserver-core --test simulation a_seed      # that run again
-//! EVSERVER_RUNS=2000 cargo test --release -p evserver-core --test simulation many -- --nocapture
+//! EVSERVER_RUNS=20000 cargo test --release -p evserver-core --test simulation many -- --nocapture  # a night's
 //! ```
 
 mod agent;
@@ -131,17 +131,22 @@ const SEEN: [&str; 24] = [
     "table full",
 ];
 
+/// Connections that one run at least serves.
+const MANY: u64 = 2_000;
+
 #[test]
 fn many_seeds() {
     let runs = number("EVSERVER_RUNS").unwrap_or(RUNS);
     let began = Instant::now();
     let (mut turns, mut events, mut served, mut simulated_ms) = (0, 0, 0, 0);
+    let mut largest = 0;
     let mut seen = BTreeMap::new();
     for seed in 0..runs {
         let outcome = check(seed, "");
         turns += outcome.turns;
         events += outcome.events;
         served += outcome.served;
+        largest = largest.max(outcome.served);
         simulated_ms += outcome.simulated_ms;
         for (what, times) in outcome.seen {
             *seen.entry(what).or_insert(0) += times;
@@ -149,8 +154,8 @@ fn many_seeds() {
     }
     let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{runs} runs: {served} connections, {events} events in {turns} turns, {:.1} simulated hours; \
-         {seconds:.1} s, {:.0} events a second",
+        "{runs} runs: {served} connections, at most {largest} in one; {events} events (transfers, ends, accepts) in {turns} turns, \
+         {:.1} simulated hours; {seconds:.1} s, {:.0} events a second",
         simulated_ms as f64 / 3_600_000.0,
         events as f64 / seconds
     );
@@ -159,5 +164,6 @@ fn many_seeds() {
     }
     if runs >= RUNS {
         assert_eq!(seen.keys().copied().collect::<Vec<_>>(), SEEN);
+        assert!(largest >= MANY, "no run with thousands of connections: {largest}");
     }
 }
