@@ -74,7 +74,7 @@ impl<const N: usize> Engine<N> {
             if it.waiting {
                 // To say that it expired takes buffers and an empty output.
                 if !few
-                    && !it.blocked
+                    && !it.owes()
                     && let Some((_, Some(until_us))) = it.asked
                 {
                     assert!(world.clock_us <= due_us(until_us, 0), "link {number}: its ticket is forgotten");

@@ -122,7 +122,8 @@ impl Scenario {
             arrival_ms: random.pick(&[0, 10, 1_000, 20_000]),
             origin_ms: random.pick(&[0, 1, 123_456_789, 1 << 45]),
             listeners: random.pick(&[1, 1, 2]),
-            events_in_a_turn: random.pick(&[256, 256, 256, 5, 1]),
+            // Few for few clients, or there would be millions of turns.
+            events_in_a_turn: random.pick(&[256, 256, 256, 5, if clients > 200 { 64 } else { 1 }]),
             pairs: has(Fault::FewBuffers).then(|| random.within(1, 20) as usize),
             slots: has(Fault::FewSlots).then(|| random.within(1, 40) as u32),
             descriptors: has(Fault::Exhaustion).then(|| random.within(2, 60) as usize),
