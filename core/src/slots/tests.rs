@@ -74,3 +74,30 @@ fn a_long_turn_corrects_all_that_moved_in_it_and_no_other() {
     assert_eq!(table.expired(at(2_999)), None);
     assert!(table.expired(at(3_100)).is_some_and(|token| token == late || token == later));
 }
+
+#[test]
+fn a_full_table_gives_the_entry_back_and_takes_another_when_one_left() {
+    let mut memory = [const { Slot::new() }; 2];
+    // Over memory that is lent, without a length that the compiler knows.
+    let mut table = Slots::new(&mut memory[..]);
+    let idler = |ms| Idler { moved: at(ms), draining: false };
+    let insert =
+        |table: &mut Slots<_, _>, ms| table.insert(idler(ms)).map_err(|Full(back): Full<Idler>| back.moved);
+    let (one, two) = (insert(&mut table, 1).unwrap(), insert(&mut table, 2).unwrap());
+    assert_eq!(insert(&mut table, 3), Err(at(3)));
+    assert_eq!((table.len(), table.get(two).map(|it| it.moved)), (2, Some(at(2))));
+    assert!(table.remove(one).is_some_and(|it| it.moved == at(1)));
+    let four = insert(&mut table, 4).unwrap();
+    assert!(four.index == one.index && four != one && table.get(one).is_none());
+}
+
+#[test]
+fn who_left_has_no_work() {
+    let (mut table, [stays, leaves]) = table();
+    table.remove(leaves);
+    table.run_again(leaves);
+    table.starve(leaves);
+    assert!(!table.has_again() && !table.has_starved());
+    table.run_again(stays);
+    assert_eq!((table.next_again(), table.next_again()), (Some(stays), None));
+}

@@ -67,7 +67,8 @@ impl<'a> Peer<'a> {
                 Action::Wait => {
                     answer(&mut connection);
                     waits += 1;
-                    if connection.action() == Action::Wait || waits > WAITS_IN_A_ROW {
+                    // It may wait for one answer after another.
+                    if waits > WAITS_IN_A_ROW {
                         return Err(self.difference(What::Unanswered));
                     }
                     continue;

@@ -1,5 +1,6 @@
 //! The check of the check: what it must find, it finds.
 
+use std::format;
 use std::string::ToString;
 use std::vec::Vec;
 
@@ -153,6 +154,47 @@ fn answers_that_come_later_are_given_by_the_test() {
     assert_eq!(runs, Ok(1 + 6 + 1 + 7 + 50));
 }
 
+/// Asks for a second answer when it has the first.
+struct AsksTwice(Option<Ticket>, u32);
+
+impl AsksTwice {
+    fn ask(&mut self, reply: &mut Reply<'_>) -> Next {
+        let ticket = reply.ticket(0);
+        self.0 = Some(ticket);
+        Next::Later(ticket)
+    }
+}
+
+impl Protocol for AsksTwice {
+    fn room(&self, _: usize) -> usize {
+        0
+    }
+
+    fn line(&mut self, _: &[u8], reply: &mut Reply<'_>) -> Next {
+        self.ask(reply)
+    }
+
+    fn completed(&mut self, reply: &mut Reply<'_>) -> Next {
+        self.1 += 1;
+        match self.1 {
+            1 => self.ask(reply),
+            _ => reply.put(b"twice").map_or(Next::Line, |()| Next::Close),
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_leads_to_another_question_is_no_lack_of_an_answer() {
+    let runs = Conversation::new(b"\n", b"twice").check_deferred::<_, 8>(
+        || AsksTwice(None, 0),
+        |connection| {
+            let ticket = connection.protocol().unwrap().0.unwrap();
+            connection.complete(ticket, Time::from_ms(0), |_| {}).unwrap();
+        },
+    );
+    assert_eq!(runs, Ok(1 + 1 + 5));
+}
+
 #[test]
 fn random_cuts_differ_from_each_other_and_are_the_same_each_time() {
     let sizes = |number| {
@@ -164,4 +206,33 @@ fn random_cuts_differ_from_each_other_and_are_the_same_each_time() {
     let many: Vec<usize> = (0..100).flat_map(sizes).collect();
     assert!(many.iter().all(|size| (1..=8192).contains(size)));
     assert!(many.iter().filter(|&&size| size == 1).count() > 300, "small pieces are what finds faults");
+}
+
+#[test]
+fn ways_and_differences_are_said_in_words() {
+    let way = |cuts, write| Way { cuts, write };
+    let whole = way(Cuts::Whole, usize::MAX);
+    for (said, way) in [
+        ("all in one piece, written whole", whole),
+        ("cut behind byte 3, written 5 bytes at a time", way(Cuts::At(3), 5)),
+        ("byte by byte, written whole", way(Cuts::Every(1), usize::MAX)),
+        ("in pieces of 2 bytes, written whole", way(Cuts::Every(2), usize::MAX)),
+        ("at random, number 7", way(Cuts::Random(7), usize::MAX)),
+    ] {
+        assert_eq!(way.to_string(), said);
+    }
+    let (expected, got) = (CloseReason::Protocol, CloseReason::PeerEnd);
+    for (said, what) in [
+        ("byte 5 of the output should be 'a' and is '\\n'", What::Byte { expected: b'a', got: b'\n' }),
+        ("the output should end behind byte 4 and goes on with 'b'", What::More(b'b')),
+        ("the output ends behind byte 4: the connection was closed (PeerEnd)", What::Less(got)),
+        (
+            "the connection was closed for another reason (PeerEnd) than when nothing is cut (Protocol)",
+            What::Reason { expected, got },
+        ),
+        ("behind byte 4 of the output nobody gives the answer that is waited for", What::Unanswered),
+    ] {
+        let difference = Difference { way: whole, at: 4, what };
+        assert_eq!(difference.to_string(), format!("all in one piece, written whole: {said}"));
+    }
 }

@@ -64,3 +64,10 @@ fn an_idle_connection_holds_no_buffers() {
     talk.assert_waits(Interest::Read, Action::Lend, Waiting::ForInput);
     assert!(!talk.connection.has_buffers());
 }
+
+#[test]
+fn a_host_that_has_only_what_it_must_counts_for_itself_and_catches_no_panic() {
+    let mut host = Sockets;
+    assert!(host.enter(None, u64::MAX) && host.enter(Some(3), 2) && !host.enter(Some(3), 3));
+    assert_eq!((host.share(64), host.listens(), host.guard(|| 7)), (64, true, Some(7)));
+}

@@ -1,0 +1,130 @@
+//! A protocol that has only lines does the usual with everything else.
+
+use evserver_core::{Action, Buffers, Connection, Limits, LineEnd, Next, NoRoom, Protocol, Reply, Ticket, Time};
+
+const NOW: Time = Time::from_ms(1_000);
+
+/// Says `=` to a line; to a `?` what the test wants.
+struct Quiet<const STRICT: bool> {
+    next: fn(&mut Reply<'_>) -> Next,
+    ticket: Option<Ticket>,
+}
+
+impl<const STRICT: bool> Protocol for Quiet<STRICT> {
+    const LINE_END: LineEnd = if STRICT { LineEnd::CrLf } else { LineEnd::Newline };
+
+    fn room(&self, len: usize) -> usize {
+        len
+    }
+
+    fn line(&mut self, line: &[u8], reply: &mut Reply<'_>) -> Next {
+        if line != b"?" {
+            reply.put(b"=").expect("an empty output");
+            return Next::Line;
+        }
+        let next = (self.next)(reply);
+        if let Next::Later(ticket) = next {
+            self.ticket = Some(ticket);
+        }
+        next
+    }
+}
+
+type Talk<const STRICT: bool> = Connection<Quiet<STRICT>, Box<Buffers<8>>, 8>;
+
+fn talk<const STRICT: bool>(next: fn(&mut Reply<'_>) -> Next) -> Talk<STRICT> {
+    let mut connection = Connection::new(Quiet { next, ticket: None }, &Limits::new(), NOW);
+    connection.lend(Box::default(), NOW);
+    connection
+}
+
+/// Gives all of the input for as long as it is taken: what was said to it, and what is to be done next.
+fn exchange<const STRICT: bool>(connection: &mut Talk<STRICT>, mut input: &[u8]) -> (String, Action) {
+    let mut output = String::new();
+    loop {
+        match connection.action() {
+            Action::Send => {
+                output.push_str(&String::from_utf8_lossy(connection.transmit()));
+                connection.transmitted(usize::MAX, NOW);
+            }
+            Action::Receive if !input.is_empty() => {
+                let space = connection.receive_space();
+                let n = space.len().min(input.len());
+                space[..n].copy_from_slice(&input[..n]);
+                input = &input[n..];
+                connection.received(n, NOW);
+            }
+            action => return (output, action),
+        }
+    }
+}
+
+#[test]
+fn a_body_that_nobody_takes_is_dropped_in_parts_and_whole() {
+    assert_eq!(
+        exchange(&mut talk::<false>(|_| Next::Body(13)), b"?\n123456789012\na\n"),
+        ("=".into(), Action::Receive)
+    );
+    assert_eq!(exchange(&mut talk::<false>(|_| Next::Body(2)), b"?\na\na\n"), ("=".into(), Action::Receive));
+    assert_eq!(exchange(&mut talk::<false>(|_| Next::Body(0)), b"?\na\n"), ("=".into(), Action::Receive));
+}
+
+#[test]
+fn what_is_no_line_is_the_end() {
+    let quiet = |_: &mut Reply<'_>| Next::Line;
+    assert_eq!(exchange(&mut talk::<false>(quiet), b"a\n12345678"), ("=".into(), Action::ShutdownWrite));
+    assert_eq!(exchange(&mut talk::<true>(quiet), b"a\r\nb\n"), ("=".into(), Action::ShutdownWrite));
+}
+
+#[test]
+fn an_answer_that_came_is_no_reply_and_one_that_did_not_come_is_the_end() {
+    let later = |reply: &mut Reply<'_>| Next::Later(reply.ticket(5));
+    let mut answered = talk::<false>(later);
+    assert_eq!(exchange(&mut answered, b"?\na\n"), ("".into(), Action::Wait));
+    let ticket = answered.protocol().and_then(|quiet| quiet.ticket).expect("it was asked for");
+    assert_eq!(answered.complete(ticket, NOW, |_| {}), Ok(()));
+    assert_eq!(exchange(&mut answered, b""), ("=".into(), Action::Receive));
+
+    let mut expired = talk::<false>(later);
+    assert_eq!(exchange(&mut expired, b"?\na\n"), ("".into(), Action::Wait));
+    expired.handle_timeout(NOW.after(4));
+    assert_eq!(expired.action(), Action::Wait);
+    expired.handle_timeout(NOW.after(5));
+    assert_eq!(expired.action(), Action::ShutdownWrite);
+}
+
+#[test]
+fn a_timer_and_a_refused_push_change_nothing() {
+    let mut connection = talk::<false>(|reply| {
+        reply.set_timer(5);
+        Next::Line
+    });
+    assert_eq!(exchange(&mut connection, b"?\n"), ("".into(), Action::Receive));
+    connection.handle_timeout(NOW.after(5));
+    assert!(connection.push(b"1234567", NOW).is_ok() && connection.push(b"89", NOW).is_err());
+    assert_eq!(exchange(&mut connection, b"a\n"), ("1234567=".into(), Action::Receive));
+}
+
+#[test]
+fn an_answer_that_cannot_come_is_not_waited_for() {
+    // Of two tickets of a call the last one counts.
+    let first = |reply: &mut Reply<'_>| {
+        let first = reply.ticket(0);
+        let _ = reply.ticket(0);
+        Next::Later(first)
+    };
+    assert_eq!(exchange(&mut talk::<false>(first), b"?\n"), ("".into(), Action::ShutdownWrite));
+}
+
+#[test]
+fn nothing_is_pushed_into_what_a_refused_client_is_told() {
+    let mut connection: Talk<false> = Connection::refuse(b"the server is full", &Limits::new(), NOW);
+    connection.lend(Box::default(), NOW);
+    let mut told = String::new();
+    while connection.action() == Action::Send {
+        assert_eq!(connection.push(b"!", NOW), Err(NoRoom));
+        told.push_str(&String::from_utf8_lossy(connection.transmit()));
+        connection.transmitted(usize::MAX, NOW);
+    }
+    assert_eq!((told.as_str(), connection.action()), ("the server is full", Action::ShutdownWrite));
+}
