@@ -29,9 +29,9 @@ pub enum Needs {
 /// Whether other cases may run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Nothing that the case checks depends on how fast the machine is.
+    /// Nothing that the case checks depends on how fast the machine is. The wake-ups of a server of its own do not.
     Together,
-    /// The case counts wake-ups or looks at the time: it runs by itself.
+    /// The case looks at the time, or keeps a processor busy: it runs by itself.
     Alone,
 }
 

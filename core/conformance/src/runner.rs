@@ -14,7 +14,7 @@ use crate::report::Summary;
 use crate::suite::{Suite, Target};
 
 /// How many cases run at a time. Most of them wait for a server most of the time.
-const WORKERS: usize = 4;
+const WORKERS: usize = 8;
 
 /// Runs the cases and prints a line for each, in the order of the list.
 pub(crate) fn run(suite: &Suite, cases: &[Case]) -> Summary {

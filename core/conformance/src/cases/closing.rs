@@ -58,7 +58,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "closing::half_close_while_blocked_is_quiet",
         rule: "rule 7: a half-closed connection whose replies do not leave costs no CPU; rule 4: it loses none [C02]",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: half_close_while_blocked_is_quiet,
     },
     Case {
@@ -72,7 +72,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "closing::reset_is_noticed_in_any_state",
         rule: "rule 4: an error or hang-up while reading is off must not fire twice; rule 7: no CPU for nothing [C06]",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: reset_is_noticed_in_any_state,
     },
     Case {

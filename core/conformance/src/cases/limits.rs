@@ -12,7 +12,7 @@ pub(crate) const CASES: &[Case] = &[
         rule: "rule 10: out of descriptors: no spin, no flood of messages, old clients are served, and the rest is accepted \
                when a connection closes or a second later",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: out_of_descriptors_is_no_spin,
     },
     Case {
@@ -40,7 +40,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "limits::refused_clients_that_stay_cost_nothing",
         rule: "rule 10: at most 64 refused ones linger, then accepting pauses; rule 7: refused connections cost no CPU",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: refused_clients_that_stay_cost_nothing,
     },
     Case {

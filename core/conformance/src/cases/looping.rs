@@ -49,14 +49,14 @@ pub(crate) const CASES: &[Case] = &[
         name: "looping::idle_connections_wake_nobody",
         rule: "rule 7: no wake-up without progress; idle connections cost no CPU",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: idle_connections_wake_nobody,
     },
     Case {
         name: "looping::an_expiry_is_no_spin",
         rule: "rule 7: no wake-up without progress; rule 8: at most one timer is armed",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: an_expiry_is_no_spin,
     },
 ];

@@ -43,7 +43,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "output::no_interest_in_writing_left_on",
         rule: "rule 6: write interest only while output is pending; rule 7: no wake-up without progress [O03]",
         needs: Needs::Spawn,
-        pace: Pace::Alone,
+        pace: Pace::Together,
         run: no_interest_in_writing_left_on,
     },
     Case {
