@@ -98,33 +98,34 @@ pub struct Setup {
 /// threads; clients' errors are theirs alone. An error of one loop ends all.
 pub fn run<B, P, F>(
     first: B,
-    other: impl Fn() -> io::Result<B> + Sync,
+    other: impl Fn() -> io::Result<B>,
     listeners: Vec<Listening>,
     setup: &Setup,
     make: F,
 ) -> io::Result<Report>
 where
-    B: Backend,
+    B: Backend + Send,
     P: Protocol,
     F: Fn(&Peer<P>) -> P + Sync,
 {
     let (first_handle, first_woken) = Handle::pair()?;
     let shared = Shared::new(setup.loops);
+    // All that takes descriptors, before the first client could take the last of them.
     let mut others = Vec::new();
     for _ in 1..setup.loops {
         let theirs = listeners.iter().map(Listening::another).collect::<io::Result<Vec<_>>>()?;
-        others.push((theirs, Handle::pair()?));
+        others.push((other()?, theirs, Handle::pair()?));
     }
-    let handles: Vec<_> = others.iter().map(|(_, (handle, _))| handle.clone()).collect();
-    let (other, make, shared, first_handle) = (&other, &make, &shared, &first_handle);
+    let handles: Vec<_> = others.iter().map(|(_, _, (handle, _))| handle.clone()).collect();
+    let (make, shared, first_handle) = (&make, &shared, &first_handle);
     thread::scope(|scope| {
         let ending = EndOthers(&handles);
         let mut threads = Vec::new();
-        for (number, (listeners, (handle, woken))) in (1..).zip(others) {
+        for (number, (backend, listeners, (handle, woken))) in (1..).zip(others) {
             let serve = move || {
                 let ended = Ended(first_handle);
                 let seat = Seat { number, shared, stop: None, others: &[], handle, woken };
-                let result = other().and_then(|backend| serve(backend, listeners, setup.settings, seat, make));
+                let result = serve(backend, listeners, setup.settings, seat, make);
                 drop(ended);
                 result
             };

@@ -44,6 +44,10 @@ pub enum Change {
 #[repr(transparent)]
 pub struct Kevent(system::kevent);
 
+// SAFETY: where `udata` is a pointer it carries a number all the same, and neither the kernel (kqueue(2): "opaque") nor
+// anyone here follows it. Nothing else in a kevent belongs to a thread.
+unsafe impl Send for Kevent {}
+
 impl Kevent {
     /// A change. `udata` comes back with the events.
     pub fn change(change: Change, ident: usize, filter: Filter, udata: u64) -> Self {

@@ -16,6 +16,13 @@ pub(crate) const CASES: &[Case] = &[
         run: out_of_descriptors_is_no_spin,
     },
     Case {
+        name: "limits::a_crowd_at_the_start_takes_nothing_from_the_server",
+        rule: "rule 10: out of descriptors, clients wait; a server that has said that it listens does not end for it",
+        needs: Needs::Spawn,
+        pace: Pace::Together,
+        run: a_crowd_at_the_start_takes_nothing_from_the_server,
+    },
+    Case {
         name: "limits::the_soft_limit_is_raised",
         rule: "descriptors are the limit: the soft limit is raised to the hard one",
         needs: Needs::Spawn,
@@ -100,6 +107,24 @@ fn out_of_descriptors_is_no_spin(context: &Context) -> Outcome {
     drop((served, waiting));
     works(server.address())?;
     descriptors_are_back(&server, before)
+}
+
+/// What the server needs for itself must be there before the first client is let in. A delay of each poller's making gives
+/// the clients time to be first.
+fn a_crowd_at_the_start_takes_nothing_from_the_server(context: &Context) -> Outcome {
+    let allowed = own_descriptors(context)? + DESCRIPTORS;
+    let limit = format!("--nofile={allowed}:{allowed}");
+    let launch = context.launch(&[])?.under(&["prlimit", &limit, "--"])?;
+    let mut server = launch.inject(&["epoll_create1"], "delay_enter=300000")?.start()?;
+    let clients = (0..CLIENTS).map(|_| Client::connect(server.address())).collect::<Result<Vec<_>, _>>()?;
+    let (served, waiting) = parted(clients)?;
+    server.ensure_alive()?;
+    for mut client in served {
+        client.expect(GREETING)?;
+        answers(&mut client, 1)?;
+    }
+    drop(waiting);
+    works(server.address())
 }
 
 fn the_soft_limit_is_raised(context: &Context) -> Outcome {
