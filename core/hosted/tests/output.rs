@@ -33,7 +33,7 @@ mod unix {
     /// Only a program that waits for ever takes so long.
     const FOREVER: Duration = Duration::from_secs(60);
 
-    const TESTS: [(&str, fn()); 9] = [
+    const TESTS: [(&str, fn()); 10] = [
         ("help_goes_to_standard_output_and_ends_with_0", help_goes_to_standard_output_and_ends_with_0),
         ("version_is_one_line", version_is_one_line),
         ("a_mistake_goes_to_standard_error_and_ends_with_2", a_mistake_goes_to_standard_error_and_ends_with_2),
@@ -41,6 +41,7 @@ mod unix {
         ("a_mistake_with_a_full_standard_error_still_ends_with_2", a_mistake_with_a_full_standard_error),
         ("help_to_a_reader_that_has_gone_still_ends_with_0", help_to_a_reader_that_has_gone),
         ("a_program_that_talks_to_a_full_pipe_ends", a_program_that_talks_to_a_full_pipe_ends),
+        ("a_file_at_its_limit_of_size_ends_nobody", a_file_at_its_limit_of_size_ends_nobody),
         ("what_fails_is_said_on_standard_error_and_ends_with_1", what_fails_is_said_and_ends_with_1),
         ("a_program_started_with_closed_output_says_nothing_to_a_client", closed_output_says_nothing_to_a_client),
     ];
@@ -180,6 +181,22 @@ mod unix {
         let (_reader, writer) = full_pipe();
         let error = writer.try_clone().unwrap();
         assert_eq!(end(program(&["talk"]).stdout(writer).stderr(error).spawn().unwrap()), Some(0));
+    }
+
+    /// SIGXFSZ would be its end. A block of `ulimit -f` is 512 bytes or 1024, so a few lines fit, and only whole ones.
+    fn a_file_at_its_limit_of_size_ends_nobody() {
+        for redirection in [">", ">>"] {
+            let file = env::temp_dir().join(format!("evserver-output-{}", std::process::id()));
+            let script = format!("ulimit -f 1; exec \"$0\" \"$@\" {redirection}\"$FILE\"");
+            let mut limited = Command::new("sh");
+            limited.args(["-c", &script]).arg(env::current_exe().unwrap()).args([PLAY, "talk"]).env("FILE", &file);
+            let status = end(limited.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+            let text = std::fs::read_to_string(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            assert_eq!(status, Some(0), "with {redirection}");
+            assert!(text.lines().count() >= 10 && text.len() <= 1024, "{}", text.len());
+            assert_eq!(text.replace("a line on standard output\n", ""), "");
+        }
     }
 
     fn what_fails_is_said_and_ends_with_1() {

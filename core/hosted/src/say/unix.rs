@@ -5,7 +5,7 @@
 //!
 //! | kind | how |
 //! |---|---|
-//! | regular file | a write; it never waits for a reader |
+//! | regular file | a write, if the limit of a file's size leaves room; it never waits for a reader |
 //! | socket | `send` with `MSG_DONTWAIT` |
 //! | pipe (Linux), terminal | opened again by name, so that `O_NONBLOCK` is on a description of our own |
 //! | pipe elsewhere, anything that cannot be opened again | poll(2) says that there is room, then a write |
@@ -20,10 +20,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open, tell};
 use rustix::io::{Errno, retry_on_intr, write};
 use rustix::net::{SendFlags, send};
 use rustix::pipe::PIPE_BUF;
+use rustix::process::{Resource, getrlimit};
 use rustix::termios::{isatty, ttyname};
 
 pub(super) fn line_to_output(line: &str) {
@@ -83,12 +84,22 @@ fn write_text(fd: BorrowedFd<'_>, text: &str, patience: Duration) {
 fn attempt(fd: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<usize> {
     match FileType::from_raw_mode(fstat(fd)?.st_mode) {
         FileType::Socket => retry_on_intr(|| send(fd, bytes, SendFlags::DONTWAIT)),
+        FileType::RegularFile if !is_within_file_limit(fd, bytes.len())? => Err(Errno::FBIG),
         FileType::RegularFile => retry_on_intr(|| write(fd, bytes)),
         kind => match own_description(fd, kind) {
             Some(own) => retry_on_intr(|| write(&own, bytes)),
             None => write_where_there_is_room(fd, bytes),
         },
     }
+}
+
+/// Whether so many bytes more are within the limit of a file's size: setrlimit(2), `ulimit -f`. A write beyond it raises
+/// SIGXFSZ, which ends the program, and one across it is cut.
+fn is_within_file_limit(fd: BorrowedFd<'_>, count: usize) -> rustix::io::Result<bool> {
+    let Some(limit) = getrlimit(Resource::Fsize).current else { return Ok(true) };
+    let appends = fcntl_getfl(fd)?.contains(OFlags::APPEND);
+    let begin = if appends { fstat(fd)?.st_size as u64 } else { tell(fd)? };
+    Ok(begin.saturating_add(count as u64) <= limit)
 }
 
 /// The last row of the table above.
