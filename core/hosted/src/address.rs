@@ -70,13 +70,13 @@ impl FromStr for ListenAddress {
                 None if rest.is_empty() => return Err(AddressError::NoPort),
                 None => return Err(AddressError::BadBrackets),
             };
-            return Ok(Self { host, port: port(digits)? });
+            return Ok(Self { host, port: parse_port(digits)? });
         }
         let (host, digits) = text.rsplit_once(':').ok_or(AddressError::NoPort)?;
         if host.contains(':') {
             return Err(AddressError::NoBrackets);
         }
-        let port = port(digits)?;
+        let port = parse_port(digits)?;
         if host.is_empty() || host == "*" {
             return Ok(Self::any(port));
         }
@@ -100,7 +100,7 @@ fn bracketed(host: &str) -> Result<Host, AddressError> {
 }
 
 /// Digits only: the parser of numbers would take `+80` as well.
-fn port(digits: &str) -> Result<u16, AddressError> {
+pub(crate) fn parse_port(digits: &str) -> Result<u16, AddressError> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(AddressError::BadPort);
     }

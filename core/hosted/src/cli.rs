@@ -7,7 +7,7 @@ use clap::Parser;
 use clap::error::ContextKind;
 use evserver_core::{Limits, Settings};
 
-use crate::address::ListenAddress;
+use crate::address::{ListenAddress, parse_port};
 use crate::say;
 use crate::seconds::parse_milliseconds;
 
@@ -38,7 +38,7 @@ pub const DEFAULT_BACKLOG: u32 = 512;
 #[command(about = None, long_about = None)]
 pub struct CommonArgs {
     /// Port to listen on, on every address of this machine, IPv6 and IPv4; 0 takes a free one
-    #[arg(value_name = "PORT", default_value_t = DEFAULT_PORT, conflicts_with = "listen")]
+    #[arg(value_name = "PORT", default_value_t = DEFAULT_PORT, conflicts_with = "listen", value_parser = parse_port)]
     pub port: u16,
 
     /// Addresses to listen on in place of the port.
@@ -244,8 +244,9 @@ mod tests {
             (&["--backlog", "0"], "--backlog <N>", "0 is not in 1..=2147483647"),
             (&["--backlog", "2147483648"], "--backlog <N>", "2147483648 is not in 1..=2147483647"),
             (&["--listen", "8080"], "--listen <ADDR:PORT>", "no port: write ADDR:PORT"),
-            (&["65536"], "[PORT]", "65536 is not in 0..=65535"),
-            (&["http"], "[PORT]", "invalid digit found in string"),
+            (&["65536"], "[PORT]", "the port must be a number from 0 to 65535"),
+            (&["http"], "[PORT]", "the port must be a number from 0 to 65535"),
+            (&["+80"], "[PORT]", "the port must be a number from 0 to 65535"),
             (&["--listen"], "--listen <ADDR:PORT>", "a value is required"),
             (&["--no-such-option"], "--no-such-option", "unexpected argument"),
             (&["1", "2"], "'2'", "unexpected argument"),
