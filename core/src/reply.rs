@@ -9,16 +9,17 @@ pub struct Reply<'a> {
     pub(crate) written: usize,
     /// Bytes that were received behind those of this call.
     pub(crate) behind: usize,
+    /// What was asked of the timer: not kept in [`Aside`], where it would take room in every connection.
+    pub(crate) timer: TimerRequest,
     pub(crate) aside: &'a mut Aside,
 }
 
-/// What a reply can do besides writing: it names the connection, makes tickets and sets the timer.
+/// What a reply needs of its connection to name it and to make tickets.
 #[derive(Debug)]
 pub(crate) struct Aside {
     pub token: Token,
     /// The serial of the ticket that was made last.
     pub ticket: u32,
-    pub timer: TimerRequest,
 }
 
 /// What the protocol asked of its connection's timer during a call.
@@ -115,11 +116,11 @@ impl Reply<'_> {
     /// Has [`Protocol::timer`](crate::Protocol::timer) called once, `ms` milliseconds from now, between replies.
     /// An earlier setting is replaced.
     pub fn set_timer(&mut self, ms: u32) {
-        self.aside.timer = TimerRequest::Set(ms);
+        self.timer = TimerRequest::Set(ms);
     }
 
     /// Undoes [`Reply::set_timer`].
     pub fn stop_timer(&mut self) {
-        self.aside.timer = TimerRequest::Stop;
+        self.timer = TimerRequest::Stop;
     }
 }

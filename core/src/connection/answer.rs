@@ -83,8 +83,9 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         let ticket = self.aside.ticket;
         // What is left at the peer's end is what that call gets.
         let behind = if matches!(self.state, State::Open(Step::End)) { 0 } else { input.len() };
-        let (next, written) = call(output, &mut self.aside, behind, |reply| ask(protocol, input.filled(), reply));
-        self.follow(next, Told { written, was_empty: true, ticket }, now)
+        let (next, written, timer) =
+            call(output, &mut self.aside, behind, |reply| ask(protocol, input.filled(), reply));
+        self.follow(next, Told { written, was_empty: true, ticket, timer }, now)
     }
 
     /// Writes what fits of the text for a refused client.
@@ -103,7 +104,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
 
     /// Does what the protocol said comes next.
     pub(super) fn follow(&mut self, next: Next, told: Told, now: Time) -> Flow {
-        self.set_timer(now);
+        self.set_timer(told.timer, now);
         self.again = next == Next::More;
         let ended = matches!(self.state, State::Open(Step::End));
         if ended
@@ -146,15 +147,14 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
 
     /// Carries out what the call asked of the timer.
     #[inline]
-    pub(super) fn set_timer(&mut self, now: Time) {
-        match self.aside.timer {
+    pub(super) fn set_timer(&mut self, asked: TimerRequest, now: Time) {
+        match asked {
             TimerRequest::Keep => return,
             TimerRequest::Set(ms) => self.timer_due = now.after(ms),
             TimerRequest::Stop => self.timer_due = Time::NEVER,
         }
         // If it was not told yet: the setting that made it due is no more.
         self.unasked.timer = false;
-        self.aside.timer = TimerRequest::Keep;
     }
 
     /// Notes when the first byte of a line came, once nothing but that line is buffered.
@@ -192,19 +192,22 @@ pub(super) struct Told {
     pub was_empty: bool,
     /// The ticket that was the last one before.
     pub ticket: u32,
+    /// What it asked of the timer.
+    pub timer: TimerRequest,
 }
 
-/// Lends the free output for one call and keeps what was written. `behind` is the input that the call does not get.
+/// Lends the free output for one call and keeps what was written; says how much, and what was asked
+/// of the timer. `behind` is the input that the call does not get.
 #[inline]
 pub(super) fn call<const N: usize>(
     output: &mut Output<N>,
     aside: &mut Aside,
     behind: usize,
     ask: impl FnOnce(&mut Reply<'_>) -> Next,
-) -> (Next, usize) {
-    let mut reply = Reply { free: output.space(), written: 0, behind, aside };
+) -> (Next, usize, TimerRequest) {
+    let mut reply = Reply { free: output.space(), written: 0, behind, timer: TimerRequest::Keep, aside };
     let next = ask(&mut reply);
-    let written = reply.written;
+    let (written, timer) = (reply.written, reply.timer);
     output.fill(written);
-    (next, written)
+    (next, written, timer)
 }

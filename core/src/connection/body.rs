@@ -25,7 +25,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
         let ticket = self.aside.ticket;
         let still = left - here as u64;
-        let (next, written) =
+        let (next, written, timer) =
             call(output, &mut self.aside, input.len() - here, |reply| protocol.body(part, still, reply));
         if next != Next::More {
             input.consume(here);
@@ -33,7 +33,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         if left == 0 && next == Next::Body(0) {
             return self.close(CloseReason::NoProgress);
         }
-        self.follow(next, Told { written, was_empty, ticket }, now)
+        self.follow(next, Told { written, was_empty, ticket, timer }, now)
     }
 
     /// Drops what is there of bytes that nobody wants.

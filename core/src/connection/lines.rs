@@ -6,7 +6,7 @@ use super::answer::{Flow, Told};
 use super::{Connection, PeerEnd, Step};
 use crate::buffers::{Buffers, find};
 use crate::protocol::{LineEnd, Next, Protocol};
-use crate::reply::Reply;
+use crate::reply::{Reply, TimerRequest};
 use crate::time::Time;
 
 impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> {
@@ -17,7 +17,13 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         let (Some(buffers), Some(protocol)) = (&mut self.buffers, &mut self.protocol) else { return Flow::Stop };
         let Buffers { input, output } = buffers.borrow_mut();
         let was_empty = output.is_empty();
-        let mut reply = Reply { free: output.space(), written: 0, behind: 0, aside: &mut self.aside };
+        let mut reply = Reply {
+            free: output.space(),
+            written: 0,
+            behind: 0,
+            timer: TimerRequest::Keep,
+            aside: &mut self.aside,
+        };
         let mut again = self.again;
         let (mut rest, mut searched) = input.unread();
         let stop = loop {
@@ -41,13 +47,14 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             reply.behind = behind.len();
             let next = protocol.line(line, &mut reply);
             if next != Next::Line {
-                let told = Told { written: reply.written - before.0, was_empty: empty, ticket: before.1 };
+                let written = reply.written - before.0;
+                let told = Told { written, was_empty: empty, ticket: before.1, timer: reply.timer };
                 break Stop::Said(next, end, told);
             }
             (rest, searched, again) = (behind, 0, false);
         };
         let taken = input.len() - rest.len();
-        let written = reply.written;
+        let (written, timer) = (reply.written, reply.timer);
         output.fill(written);
         input.consume(taken);
         input.searched(searched);
@@ -57,16 +64,16 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         }
         match stop {
             Stop::NoRoom => {
-                self.set_timer(now);
+                self.set_timer(timer, now);
                 Flow::Stop
             }
             Stop::NoLine => {
-                self.set_timer(now);
+                self.set_timer(timer, now);
                 self.no_line()
             }
             Stop::Poisoned(end) => {
                 input.consume(end + 1);
-                self.set_timer(now);
+                self.set_timer(timer, now);
                 self.drop_line = true;
                 self.state.step(Step::BareNewline);
                 Flow::Go

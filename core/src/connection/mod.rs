@@ -15,7 +15,7 @@ use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::limits::Limits;
 use crate::protocol::Protocol;
 use crate::reason::CloseReason;
-use crate::reply::{Aside, TimerRequest};
+use crate::reply::Aside;
 use crate::time::Time;
 use crate::token::{Late, Ticket, Token};
 use crate::wants::Action;
@@ -153,7 +153,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
             moved: now,
             line_began: Time::NEVER,
             timer_due: Time::NEVER,
-            aside: Aside { token: Token { index: 0, generation: 0 }, ticket: 0, timer: TimerRequest::Keep },
+            aside: Aside { token: Token { index: 0, generation: 0 }, ticket: 0 },
             limits: *limits,
             end: PeerEnd::Open,
             drain: Drain::Off,

@@ -97,7 +97,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
         };
         let Buffers { input, output } = buffers.borrow_mut();
         let missed = self.unasked.missed;
-        let (next, written) = call(output, &mut self.aside, input.len(), |reply| match telling {
+        let (next, written, timer) = call(output, &mut self.aside, input.len(), |reply| match telling {
             Telling::Timer => protocol.timer(reply),
             Telling::Missed | Telling::Nothing => protocol.missed(missed, reply),
         });
@@ -109,7 +109,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
                 self.unasked.missed = 0;
             }
         }
-        self.set_timer(now);
+        self.set_timer(timer, now);
         match next {
             Next::Close => self.close(CloseReason::Protocol),
             Next::More if written == 0 => self.close(CloseReason::NoProgress),
