@@ -12,8 +12,8 @@ use evserver_load::process::descriptors;
 use crate::common::{run, small};
 use crate::evserver::{has, start};
 
-/// How long strace may take to write the last lines.
-const LOG_MAX: Duration = Duration::from_secs(60);
+/// How long the server may take to close, and strace to write the last lines.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A whole connection: greeting, one line, `quit`, the client's end. The README gives the reason for each.
 const SHORT_CONNECTION: [&str; 16] = [
@@ -60,7 +60,7 @@ impl Log {
             if text.ends_with(" +++\n") {
                 return text.lines().filter_map(call).collect();
             }
-            assert!(asked.elapsed() < LOG_MAX, "strace wrote no end of the server");
+            assert!(asked.elapsed() < WAIT_MAX, "strace wrote no end of the server");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -84,15 +84,23 @@ fn call(line: &str) -> Option<String> {
     Some(format!("{name} {more}").trim_end().to_string())
 }
 
-fn short_connection(address: SocketAddr) {
+fn short_connection(address: SocketAddr, pid: u32) {
     let mut lines = BufReader::new(TcpStream::connect(address).unwrap());
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
     lines.get_mut().write_all(b"hello\n").unwrap();
     lines.read_line(&mut line).unwrap();
+    let while_open = descriptors(pid).unwrap();
     lines.get_mut().write_all(b"quit\n").unwrap();
     lines.read_to_string(&mut line).unwrap();
     assert_eq!(line, "ready\n1: hello\nbye\n");
+    drop(lines);
+    // Or one wait could tell of the end of this one and the begin of the next.
+    let asked = Instant::now();
+    while descriptors(pid).unwrap() >= while_open {
+        assert!(asked.elapsed() < WAIT_MAX, "the server does not close");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -103,15 +111,8 @@ fn a_short_connection_takes_exactly_these_calls() {
     let log = Log::new("short");
     let server = start(&log.strace(), &[]);
     let pid = server.target.pid.unwrap();
-    let descriptors_before = descriptors(pid).unwrap();
     for _ in 0..CONNECTIONS {
-        short_connection(server.target.address);
-        // Or one wait could tell of the end of this one and the begin of the next.
-        let asked = Instant::now();
-        while descriptors(pid).unwrap() > descriptors_before {
-            assert!(asked.elapsed() < LOG_MAX, "the server does not close");
-            thread::sleep(Duration::from_millis(1));
-        }
+        short_connection(server.target.address, pid);
     }
     server.stop().unwrap();
     let calls = log.calls();
