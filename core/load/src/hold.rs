@@ -26,6 +26,12 @@ const SWEEP: usize = 4096;
 /// Between two looks at whether the server has seen all connections end.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Sockets that others may have opened meanwhile.
+const SOCKETS_OTHERS: u64 = 1000;
+
+/// For so long the number of sockets must not change to be taken as it is.
+const SOCKETS_STEADY: Duration = Duration::from_secs(2);
+
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -119,6 +125,7 @@ pub fn run(target: &Target, plan: &Plan, progress: &mut Progress) -> Outcome<Rep
     drop(held);
     let memory_after = match (target.pid, descriptors_first) {
         (Some(pid), Some(with_first)) => {
+            wait_for_sockets(kernel_before.tcp_sockets + SOCKETS_OTHERS, progress)?;
             wait_until_closed(pid, with_first - 1, target.patience, progress)?;
             memory()?
         }
@@ -226,6 +233,26 @@ fn probe(
     }
     progress.clear();
     Ok(latency.percentiles())
+}
+
+/// Waits until the machine has few TCP sockets, or as many as before for a while.
+///
+/// To count the descriptors of a process may take the kernel microseconds for each, this does not: so the exact count
+/// comes when most are closed.
+fn wait_for_sockets(few: u64, progress: &mut Progress) -> Outcome<()> {
+    let (mut last, mut last_change) = (u64::MAX, Instant::now());
+    loop {
+        let now = KernelMemory::now()?.tcp_sockets;
+        if now <= few || (now == last && last_change.elapsed() >= SOCKETS_STEADY) {
+            progress.clear();
+            return Ok(());
+        }
+        if now != last {
+            (last, last_change) = (now, Instant::now());
+        }
+        progress.show(|| format!("{} sockets are still to end", now - few));
+        thread::sleep(LOOK);
+    }
 }
 
 /// Waits until process `pid` has closed what it opened since it had `before` descriptors.

@@ -110,6 +110,8 @@ fn hold(table: &mut Table, report: &hold::Report) {
     table.row("kernel objects a connection", bytes(report.kernel_slab_bytes_per_connection) + ", whole machine");
     table.row("kernel buffers a connection", bytes(report.kernel_buffer_bytes_per_connection) + ", whole machine");
     table.row("probed", format!("{} connections, seed {}", report.probed, report.seed));
+    let probe = report.server_cpu_ns_per_probe.map(|ns| format!("{ns:.0} ns"));
+    table.optional("server CPU a probe", probe);
     table.percentiles("probe latency", &report.probe_latency_us);
     table.row("errors", report.errors.to_string());
 }
