@@ -99,10 +99,12 @@ fn a_timer_and_a_refused_push_change_nothing() {
         reply.set_timer(5);
         Next::Line
     });
-    assert_eq!(exchange(&mut connection, b"?\n"), ("".into(), Action::Receive));
+    assert_eq!(exchange(&mut connection, b"?\na"), ("".into(), Action::Receive));
+    assert_eq!(connection.deadline(), Some(NOW.after(5)), "and without a limit for a line none runs");
     connection.handle_timeout(NOW.after(5));
+    assert_eq!(connection.deadline(), Some(NOW.after(Limits::new().idle_ms)));
     assert!(connection.push(b"1234567", NOW).is_ok() && connection.push(b"89", NOW).is_err());
-    assert_eq!(exchange(&mut connection, b"a\n"), ("1234567=".into(), Action::Receive));
+    assert_eq!(exchange(&mut connection, b"\n"), ("1234567=".into(), Action::Receive));
 }
 
 #[test]
@@ -127,4 +129,68 @@ fn nothing_is_pushed_into_what_a_refused_client_is_told() {
         connection.transmitted(usize::MAX, NOW);
     }
     assert_eq!((told.as_str(), connection.action()), ("the server is full", Action::ShutdownWrite));
+}
+
+#[test]
+fn who_is_not_read_has_no_limit_for_the_line_that_it_began() {
+    let quiet = Quiet::<false> { next: |_| Next::Line, ticket: None };
+    let mut connection: Talk<false> = Connection::new(quiet, &Limits { line_ms: 50, ..Limits::new() }, NOW);
+    connection.lend(Box::default(), NOW);
+    assert_eq!(exchange(&mut connection, b"a"), ("".into(), Action::Receive));
+    assert_eq!(connection.deadline(), Some(NOW.after(50)));
+    assert_eq!(connection.push(b"pushed", NOW), Ok(()));
+    assert_eq!(connection.deadline(), Some(NOW.after(Limits::new().idle_ms)), "only the idle limit runs");
+}
+
+/// Says something, then sends back a body of three bytes.
+struct Threes(&'static [u8]);
+
+impl Protocol for Threes {
+    fn room(&self, len: usize) -> usize {
+        len
+    }
+
+    fn line(&mut self, _: &[u8], reply: &mut Reply<'_>) -> Next {
+        reply.put(self.0).map_or(Next::Close, |()| Next::Body(3))
+    }
+
+    fn body(&mut self, part: &[u8], _: u64, reply: &mut Reply<'_>) -> Next {
+        reply.put(part).map_or(Next::Close, |()| Next::Line)
+    }
+}
+
+#[test]
+fn a_part_of_a_body_is_answered_at_once_if_the_reply_just_fits() {
+    for (before, said) in [("1234", "1234abc"), ("12345", "12345abc"), ("123456", "123456")] {
+        let mut connection: Connection<_, Box<Buffers<8>>, 8> =
+            Connection::new(Threes(before.as_bytes()), &Limits::new(), NOW);
+        connection.lend(Box::default(), NOW);
+        connection.receive_space()[..4].copy_from_slice(b"\nabc");
+        connection.received(4, NOW);
+        assert_eq!(connection.transmit(), said.as_bytes());
+    }
+}
+
+/// Says each line twice.
+struct Twice;
+
+impl Protocol for Twice {
+    fn room(&self, len: usize) -> usize {
+        2 * len
+    }
+
+    fn line(&mut self, line: &[u8], reply: &mut Reply<'_>) -> Next {
+        reply.put(&line.repeat(2)).map_or(Next::Close, |()| Next::Line)
+    }
+}
+
+#[test]
+fn a_line_is_answered_at_once_if_the_reply_just_fits() {
+    for (lines, said) in [("ab\nc\n", "ababcc"), ("ab\ncd\n", "ababcdcd"), ("ab\ncde\n", "abab")] {
+        let mut connection: Connection<_, Box<Buffers<8>>, 8> = Connection::new(Twice, &Limits::new(), NOW);
+        connection.lend(Box::default(), NOW);
+        connection.receive_space()[..lines.len()].copy_from_slice(lines.as_bytes());
+        connection.received(lines.len(), NOW);
+        assert_eq!(connection.transmit(), said.as_bytes());
+    }
 }
