@@ -142,6 +142,19 @@ fn who_is_not_read_has_no_limit_for_the_line_that_it_began() {
     assert_eq!(connection.deadline(), Some(NOW.after(Limits::new().idle_ms)), "only the idle limit runs");
 }
 
+#[test]
+fn the_limit_for_a_line_counts_from_its_own_first_byte() {
+    let quiet = Quiet::<false> { next: |_| Next::Line, ticket: None };
+    let mut connection: Talk<false> = Connection::new(quiet, &Limits { line_ms: 50, ..Limits::new() }, NOW);
+    connection.lend(Box::default(), NOW);
+    connection.receive_space()[0] = b'?';
+    connection.received(1, NOW);
+    // The end of a line to which nothing is said, and the beginning of the next one.
+    connection.receive_space()[..2].copy_from_slice(b"\na");
+    connection.received(2, NOW.after(40));
+    assert_eq!(connection.deadline(), Some(NOW.after(40 + 50)));
+}
+
 /// Says something, then sends back a body of three bytes.
 struct Threes(&'static [u8]);
 
