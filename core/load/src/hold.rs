@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use serde::Serialize;
 
 use crate::dialer::Dialer;
@@ -25,12 +26,6 @@ const SWEEP: usize = 4096;
 
 /// Between two looks at whether the server has seen all connections end.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Sockets that others may have opened meanwhile.
-const SOCKETS_OTHERS: u64 = 1000;
-
-/// For so long the number of sockets must not change to be taken as it is.
-const SOCKETS_STEADY: Duration = Duration::from_secs(2);
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -122,10 +117,9 @@ pub fn run(target: &Target, plan: &Plan, progress: &mut Progress) -> Outcome<Rep
     let probing = Stretch::start(target.pid)?;
     let probe_latency_us = probe(&mut poller, &script, &mut held, target.patience, plan, progress)?;
     let probed = probing.spent()?;
-    drop(held);
+    end(held, target.patience, progress)?;
     let memory_after = match (target.pid, descriptors_first) {
         (Some(pid), Some(with_first)) => {
-            wait_for_sockets(kernel_before.tcp_sockets + SOCKETS_OTHERS, progress)?;
             wait_until_closed(pid, with_first - 1, target.patience, progress)?;
             memory()?
         }
@@ -235,23 +229,45 @@ fn probe(
     Ok(latency.percentiles())
 }
 
-/// Waits until the machine has few TCP sockets, or as many as before for a while.
+/// Ends all connections in good order: our side first, then the server's.
 ///
-/// To count the descriptors of a process may take the kernel microseconds for each, this does not: so the exact count
-/// comes when most are closed.
-fn wait_for_sockets(few: u64, progress: &mut Progress) -> Outcome<()> {
-    let (mut last, mut last_change) = (u64::MAX, Instant::now());
+/// Some at a time. A million that are closed at once would be orphans with a FIN on its way each, for which a kernel has
+/// neither the queue nor the memory, and then the server never hears of some of them.
+fn end(held: Vec<Option<OwnedFd>>, patience: Duration, progress: &mut Progress) -> Outcome<()> {
+    let mut held = held.into_iter().flatten().enumerate().peekable();
+    while held.peek().is_some() {
+        let part: Vec<_> = held.by_ref().take(SWEEP).collect();
+        for (_, socket) in &part {
+            shutdown(socket, Shutdown::Write)
+                .map_err(|error| Failure::io("cannot end a held connection", error))?;
+        }
+        for (index, socket) in part {
+            wait_for_end(&socket, index, patience)?;
+            progress.show(|| format!("{index} held connections have ended"));
+        }
+    }
+    progress.clear();
+    Ok(())
+}
+
+/// The server's end of stream, and nothing before it.
+fn wait_for_end(socket: &OwnedFd, index: usize, patience: Duration) -> Outcome<()> {
+    let failed = |error: Errno| Failure::io(format!("held connection {index} does not end in good order"), error);
+    let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
     loop {
-        let now = KernelMemory::now()?.tcp_sockets;
-        if now <= few || (now == last && last_change.elapsed() >= SOCKETS_STEADY) {
-            progress.clear();
-            return Ok(());
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => {
+                let what = format!("the server does not end held connection {index}");
+                return Err(Failure::Stalled { waited: patience, what });
+            }
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(error)),
         }
-        if now != last {
-            (last, last_change) = (now, Instant::now());
-        }
-        progress.show(|| format!("{} sockets are still to end", now - few));
-        thread::sleep(LOOK);
+    }
+    match recv(socket, &mut [0; 1], RecvFlags::empty()).map_err(failed)? {
+        (_, 0) => Ok(()),
+        _ => Err(Failure::Refused(format!("the server sent something at the end of held connection {index}"))),
     }
 }
 
