@@ -87,6 +87,7 @@ pub fn bring<P: Protocol>(shared: &Shared<P>, handle: &Handle<P>, woken: &WakeSo
 pub fn dismiss<P>(stop: &StopHandle, handle: &Handle<P>) {
     // It asks for a line of counts; who hears it looks at the phase first.
     stop.report();
-    // It is for nobody.
+    // It is for nobody. From then on nothing waits for a thread that is gone.
     handle.push(Token::default(), []);
+    handle.close();
 }

@@ -47,6 +47,13 @@ fn every_call_may_panic() {
             lose(server.address, text, true);
             check("still here");
         }
+        // What is told of a push belongs to no connection, so none is lost.
+        let mut pusher = Lines::connect(server.address);
+        pusher.say("outcome\n");
+        pusher.expect("outcome");
+        pusher.expect("pushed");
+        check("still here");
+        drop(pusher);
         // This one is told that it missed something when it reads again, so it must not read before.
         let mut slow = connect(server.address);
         slow.write_all(b"missed\n").unwrap();
@@ -81,6 +88,7 @@ fn every_call_may_panic() {
             "closed",
             "drop",
             "end",
+            "outcome",
             "making",
             "open",
         ] {
@@ -90,5 +98,23 @@ fn every_call_may_panic() {
         assert!(finished.errors.contains("a protocol panicked"), "{shell:?}: {}", finished.errors);
         assert!(finished.output.starts_with("served "), "{shell:?}: {}", finished.output);
         assert!(finished.output.contains("panic"), "{shell:?}: {}", finished.output);
+    }
+}
+
+/// An end at once drops what is left, one after the other, and says its report all the same.
+#[test]
+fn whoever_is_left_at_an_end_at_once_may_panic() {
+    for &shell in shells() {
+        let server = Running::start(PANICKING, shell, &["--drain-timeout", "60"]);
+        let mut clients: Vec<_> = (0..3).map(|_| Lines::connect(server.address)).collect();
+        for client in &mut clients {
+            client.say("drop later\n");
+            client.expect("drop later");
+            // The drain waits for this answer.
+            client.say("never\n");
+        }
+        let finished = server.stop_at_once();
+        assert_eq!(finished.code, Some(1), "{shell:?}: {}", finished.errors);
+        assert!(finished.output.starts_with("served "), "{shell:?}: {}", finished.output);
     }
 }

@@ -122,6 +122,8 @@ export! {
     gate_server_drain(server: &mut World, system: &mut System, listeners: usize, now: Time) {
         server.drain(system, listeners, now)
     }
+    gate_server_tell(server: &mut World, system: &mut System, now: Time) { server.tell(system, now, || {}) }
+    gate_server_abandon(server: &mut World, system: &mut System) { server.abandon(system) }
     gate_server_push(server: &mut World, system: &mut System, token: Token, bytes: &[u8], now: Time)
         -> Result<(), NoRoom>
     {

@@ -108,12 +108,14 @@ where
     P: Protocol,
     F: Fn(&Peer<P>) -> P + Sync,
 {
+    never_wait(&listeners)?;
     let (first_handle, first_woken) = Handle::pair()?;
     let shared = Shared::new(setup.loops);
     // All that takes descriptors, before the first client could take the last of them.
     let mut others = Vec::new();
     for _ in 1..setup.loops {
         let theirs = listeners.iter().map(Listening::another).collect::<io::Result<Vec<_>>>()?;
+        never_wait(&theirs)?;
         others.push((other()?, theirs, Handle::pair()?));
     }
     let handles: Vec<_> = others.iter().map(|(_, _, (handle, _))| handle.clone()).collect();
@@ -150,6 +152,11 @@ where
             None => Ok(Report { counts: shared.counts(), at_once: at_once? }),
         }
     })
+}
+
+/// An accept that waits would hold up the whole loop.
+fn never_wait(listeners: &[Listening]) -> io::Result<()> {
+    listeners.iter().try_for_each(|listening| listening.listener.set_nonblocking(true))
 }
 
 /// Ends the other loops when the first one does, however it does.
@@ -214,10 +221,13 @@ where
         signals: 0,
         at_once: false,
     };
-    while !event_loop.is_over() {
-        event_loop.turn()?;
+    let mut result = Ok(());
+    while result.is_ok() && !event_loop.is_over() {
+        result = event_loop.turn();
     }
-    Ok(event_loop.at_once)
+    event_loop.server.abandon(&mut event_loop.host);
+    event_loop.seat.handle.close();
+    result.map(|()| event_loop.at_once)
 }
 
 /// A server over a table of clients that grows.
@@ -322,7 +332,7 @@ impl<B: Backend, P: Protocol, F: Fn(&Peer<P>) -> P> EventLoop<'_, B, P, F> {
                 Some(Job::Push(token, bytes, outcome)) => {
                     let taken = self.server.push(&mut self.host, token, &bytes, now).is_ok();
                     if let Some(outcome) = outcome {
-                        outcome(taken);
+                        self.server.tell(&mut self.host, now, || outcome(taken));
                     }
                 }
                 // A late answer is dropped: whom it was for is gone or has been told that it timed out.

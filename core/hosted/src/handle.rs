@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evserver_core::{Ticket, Token};
@@ -21,7 +22,8 @@ pub struct Peer<P> {
 /// Reaches the connections of one loop from any thread; clones reach the same loop.
 ///
 /// What is handed over is done by the loop between two events, in the order in which it was handed over. Nothing
-/// here waits for the loop, so a protocol may use it on connections of its own loop.
+/// here waits for the loop, so a protocol may use it on connections of its own loop. What is handed over when the loop
+/// has ended is dropped, together with what was to be told of it, and nobody is told.
 #[derive(Debug)]
 pub struct Handle<P> {
     jobs: Arc<Jobs<P>>,
@@ -35,8 +37,15 @@ impl<P> Clone for Handle<P> {
 
 #[derive(Debug)]
 struct Jobs<P> {
-    queue: Mutex<VecDeque<Job<P>>>,
+    queue: Mutex<Queue<P>>,
     waker: Waker,
+}
+
+#[derive(Debug)]
+struct Queue<P> {
+    waiting: VecDeque<Job<P>>,
+    /// The loop has ended: what was added now would wait for ever, and keep alive whatever it owns.
+    closed: bool,
 }
 
 /// Something to do, with one connection or with the loop.
@@ -81,7 +90,8 @@ impl<P> Handle<P> {
     /// Those of [`Waker::pair`].
     pub fn pair() -> io::Result<(Self, WakeSource)> {
         let (waker, source) = Waker::pair()?;
-        Ok((Self { jobs: Arc::new(Jobs { queue: Mutex::new(VecDeque::new()), waker }) }, source))
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), closed: false });
+        Ok((Self { jobs: Arc::new(Jobs { queue, waker }) }, source))
     }
 
     /// Sends `bytes` to a connection between two of its replies. They are dropped whole when it is gone or its
@@ -110,12 +120,12 @@ impl<P> Handle<P> {
 
     /// The next thing to do, in order.
     pub fn next(&self) -> Option<Job<P>> {
-        self.queue().pop_front()
+        self.queue().waiting.pop_front()
     }
 
     /// How much there is to do.
     pub fn len(&self) -> usize {
-        self.queue().len()
+        self.queue().waiting.len()
     }
 
     /// Whether there is nothing to do.
@@ -123,13 +133,58 @@ impl<P> Handle<P> {
         self.len() == 0
     }
 
+    /// The loop has ended: drops what there is to do, and whatever comes after it.
+    pub fn close(&self) {
+        let waiting = {
+            let mut queue = self.queue();
+            queue.closed = true;
+            std::mem::take(&mut queue.waiting)
+        };
+        for job in waiting {
+            // Not under the lock: what it owns may be anything, and may panic.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+        }
+    }
+
     fn add(&self, job: Job<P>) {
-        self.queue().push_back(job);
+        let mut queue = self.queue();
+        if queue.closed {
+            // Not under the lock: what it owns may use this handle.
+            drop(queue);
+            return drop(job);
+        }
+        queue.waiting.push_back(job);
+        drop(queue);
         self.jobs.waker.wake();
     }
 
     /// A thread that panicked with the lock held left a whole queue all the same.
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Job<P>>> {
+    fn queue(&self) -> MutexGuard<'_, Queue<P>> {
         self.jobs.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{TryRecvError, channel};
+
+    /// A handle in a job of its own queue would keep both alive for ever.
+    #[test]
+    fn nothing_waits_for_a_loop_that_has_ended() {
+        let (handle, _woken) = Handle::<()>::pair().unwrap();
+        let (keep, kept) = channel::<()>();
+        let push = |keep| {
+            let own = handle.clone();
+            handle.push_or(Token::default(), *b"x", move |_| drop((own, keep)));
+        };
+        push(keep.clone());
+        assert_eq!(kept.try_recv(), Err(TryRecvError::Empty));
+        handle.close();
+        push(keep);
+        assert_eq!(kept.try_recv(), Err(TryRecvError::Disconnected));
+        assert!(handle.is_empty() && handle.next().is_none());
+        let Handle { jobs } = handle;
+        assert_eq!(Arc::strong_count(&jobs), 1);
     }
 }

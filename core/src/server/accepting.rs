@@ -93,7 +93,9 @@ where
                 if !refused {
                     host.leave();
                 }
-                return drop(client);
+                // The protocol is dropped with it, and that may panic.
+                let _ = host.guard(|| drop(client));
+                return;
             }
         };
         if refused {

@@ -206,6 +206,13 @@ where
         completed
     }
 
+    /// Calls something of a protocol's that belongs to no connection: none is lost if it panics.
+    pub fn tell(&mut self, host: &mut H, now: Time, work: impl FnOnce()) {
+        if host.guard(work).is_none() {
+            self.complain(host, Complaint::ProtocolPanicked, now);
+        }
+    }
+
     /// Gives a client its turn, unless it has one coming: what others ask for gives it no more of them (rule 9).
     fn serve_unless(&mut self, runs_again: bool, host: &mut H, token: Token, now: Time) {
         if runs_again {

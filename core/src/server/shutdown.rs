@@ -43,6 +43,19 @@ where
         self.drain_until.is_some() && self.clients.is_empty()
     }
 
+    /// Drops every client that is left, as it is: for an end at once. Each may panic while it is dropped.
+    pub fn abandon(&mut self, host: &mut H) {
+        while let Some(token) = self.clients.any()
+            && let Some(mut client) = self.clients.remove(token)
+        {
+            client.leave(host, token);
+            if !client.refused {
+                host.leave();
+            }
+            let _ = host.guard(|| drop(client));
+        }
+    }
+
     /// Tells the next of those that were not told yet, or ends all when the time is up.
     pub(super) fn run_drain(&mut self, host: &mut H, now: Time) {
         let Some(until) = self.drain_until else { return };

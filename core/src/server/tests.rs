@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::vec::Vec;
 
-use super::{Accept, Client, Host, Server, Settings};
+use super::{Accept, Client, Complaint, Host, Server, Settings};
 use crate::buffers::Buffers;
 use crate::drive::{Io, Transport};
 use crate::numbered::NumberedEcho;
@@ -59,6 +59,11 @@ struct Desk {
     lines: Lines,
     came: usize,
     pairs: Vec<Buffers<64>>,
+    /// Clients that were counted in and not out.
+    inside: usize,
+    /// The next guarded call is one that panics.
+    panics: bool,
+    complaints: Vec<Complaint>,
 }
 
 impl Host<64> for Desk {
@@ -77,6 +82,25 @@ impl Host<64> for Desk {
 
     fn protocol(&mut self, (): &()) -> Option<NumberedEcho> {
         Some(NumberedEcho::new())
+    }
+
+    fn enter(&mut self, limit: Option<u32>, open: u64) -> bool {
+        let enters = limit.is_none_or(|limit| open < u64::from(limit));
+        self.inside += usize::from(enters);
+        enters
+    }
+
+    fn leave(&mut self) {
+        self.inside -= 1;
+    }
+
+    fn guard<R>(&mut self, work: impl FnOnce() -> R) -> Option<R> {
+        let done = work();
+        (!self.panics).then_some(done)
+    }
+
+    fn complain(&mut self, complaint: Complaint) {
+        self.complaints.push(complaint);
     }
 
     fn watch(&mut self, socket: &Socket, token: Token, interest: Interest) -> bool {
@@ -115,10 +139,15 @@ const NOW: Time = Time::from_ms(1_000);
 
 impl Scene {
     fn new(clients: usize, pairs: usize) -> Self {
+        Self::with(clients, pairs, Settings::default())
+    }
+
+    fn with(clients: usize, pairs: usize, settings: Settings) -> Self {
         let lines: Lines = Rc::new(RefCell::new((0..clients).map(|number| (number, Line::default())).collect()));
-        let desk = Desk { lines, came: 0, pairs: (0..pairs).map(|_| Buffers::new()).collect() };
+        let pairs = (0..pairs).map(|_| Buffers::new()).collect();
+        let desk = Desk { lines, came: 0, pairs, inside: 0, panics: false, complaints: Vec::new() };
         let storage = [const { Slot::new() }; 4];
-        let mut scene = Self { server: Server::new(storage, Settings::default()), desk };
+        let mut scene = Self { server: Server::new(storage, settings), desk };
         scene.server.accept(&mut scene.desk, 0, NOW);
         scene
     }
@@ -192,4 +221,34 @@ fn buffers_of_a_client_that_cannot_be_watched_go_to_who_waits() {
     scene.run_until_it_would_sleep();
     assert_eq!(scene.line(holder).watched, None, "it is gone");
     assert_eq!(scene.line(starved).received, b"ready\n1: two\n");
+}
+
+/// Protocols that panicked while they were dropped at an end at once ended the program in the middle of it.
+#[test]
+fn an_end_at_once_leaves_nobody_whatever_panics() {
+    let settings = Settings { max_connections: Some(2), ..Settings::default() };
+    let mut scene = Scene::with(3, 2, settings);
+    assert_eq!((scene.desk.inside, scene.desk.pairs.len()), (2, 2), "the third one lingers, refused");
+    scene.client_sends(0, b"half a li");
+    scene.desk.panics = true;
+    scene.server.abandon(&mut scene.desk);
+    assert_eq!(scene.desk.inside, 0);
+    let lines = scene.desk.lines.borrow();
+    assert!(lines.values().all(|line| line.watched.is_none()), "closed, and watched still");
+    assert_eq!(Rc::strong_count(&scene.desk.lines), 1, "a socket is left");
+}
+
+/// A function that came with a push panicked, and the whole server with it.
+#[test]
+fn what_is_told_and_panics_loses_nobody_and_is_said() {
+    let mut scene = Scene::new(1, 1);
+    let mut told = 0;
+    scene.server.tell(&mut scene.desk, NOW, || told += 1);
+    assert_eq!((told, scene.desk.complaints.len()), (1, 0));
+    scene.desk.panics = true;
+    scene.server.tell(&mut scene.desk, NOW, || told += 1);
+    assert_eq!((told, &scene.desk.complaints[..]), (2, &[Complaint::ProtocolPanicked][..]));
+    scene.desk.panics = false;
+    scene.client_sends(0, b"one\n");
+    assert_eq!(scene.line(0).received, b"ready\n1: one\n");
 }

@@ -65,6 +65,7 @@ impl Protocol for Panicking {
                 self.handle.complete(ticket, |_| panic!("wanted: answer"));
                 return Next::Later(ticket);
             }
+            b"never" => return Next::Later(reply.ticket(0)),
             b"expired" => return Next::Later(reply.ticket(1)),
             b"timer" => reply.set_timer(1),
             b"missed" => {
@@ -75,6 +76,8 @@ impl Protocol for Panicking {
                     });
                 }
             }
+            b"outcome" => self.handle.push_or(reply.token(), *b"pushed\n", |_| panic!("wanted: outcome")),
+            b"drop later" => self.in_drop = true,
             b"refused?" if !REFUSED.load(Ordering::SeqCst) => {
                 return reply.put(b"no\n").map_or(Next::Close, |()| Next::Line);
             }

@@ -162,6 +162,7 @@ pub struct Running {
 /// What a program left behind.
 pub struct Finished {
     pub success: bool,
+    pub code: Option<i32>,
     pub output: String,
     pub errors: String,
 }
@@ -181,8 +182,24 @@ impl Running {
     }
 
     /// Tells it to stop as a person does, and waits for its end.
-    pub fn stop(mut self) -> Finished {
+    pub fn stop(self) -> Finished {
         kill(self.child.id(), 15);
+        self.finish()
+    }
+
+    /// Tells it so twice: the second time when it listens no more, so that it hears both.
+    pub fn stop_at_once(self) -> Finished {
+        kill(self.child.id(), 15);
+        let until = Instant::now() + FOREVER;
+        while TcpStream::connect(self.address).is_ok() {
+            assert!(Instant::now() < until, "it still listens");
+            thread::sleep(Duration::from_millis(5));
+        }
+        kill(self.child.id(), 15);
+        self.finish()
+    }
+
+    fn finish(mut self) -> Finished {
         let until = Instant::now() + FOREVER;
         let status = loop {
             match self.child.try_wait().unwrap() {
@@ -194,7 +211,7 @@ impl Running {
         let (mut output, mut errors) = (String::new(), String::new());
         self.output.read_to_string(&mut output).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        Finished { success: status.success(), output, errors }
+        Finished { success: status.success(), code: status.code(), output, errors }
     }
 }
 
