@@ -31,7 +31,7 @@ impl Default for Options {
 /// Serves the clients of `listeners` until it is stopped; `make` makes the protocol of each.
 ///
 /// Accepts, and calls `make`, on this thread; each client has a thread of its own. [`StopHandle::drain`] has it answer
-/// what was received, flush, and return. The listeners must not block.
+/// what was received, flush, and return.
 ///
 /// # Errors
 ///
@@ -42,6 +42,10 @@ where
     F: FnMut(&Peer<P>) -> P,
 {
     let Options { settings, stop, stack_bytes } = options;
+    for listening in &listeners {
+        // An accept that waits would hear no bell.
+        listening.listener.set_nonblocking(true)?;
+    }
     let stop = stop.map_or_else(StopHandle::new, Ok)?;
     let shared = Arc::new(Shared::new(&settings)?);
     let (handle, woken) = Handle::pair()?;

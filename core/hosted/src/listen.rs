@@ -29,7 +29,7 @@ const PORT_TRIES: u32 = 16;
 pub struct ListenOptions {
     /// Clients that may wait to be accepted; the kernel silently caps it at its own maximum (listen(2)).
     pub backlog: u32,
-    /// Whether `accept` waits: for a shell with threads.
+    /// Whether `accept` waits: for a loop of your own. The shells make it not wait.
     pub blocking: bool,
     /// Whether more sockets may share the port by [`Listening::another`]: for a shell with several loops.
     ///
