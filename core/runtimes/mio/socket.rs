@@ -1,10 +1,11 @@
 //! The core's transport on a stream of mio.
 
 use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use evserver_core::{Io, Transport};
+use evserver_runtimes::moved;
 use mio::net::TcpStream;
 
 /// A connected stream. mio wants it mutable to register it, where the core's host has it shared.
@@ -14,26 +15,15 @@ impl Transport for Socket {
     fn receive(&mut self, space: &mut [u8]) -> Io {
         match self.0.get_mut().read(space) {
             Ok(0) => Io::End,
-            received => outcome(received),
+            received => moved(received),
         }
     }
 
     fn send(&mut self, bytes: &[u8]) -> Io {
-        outcome(self.0.get_mut().write(bytes))
+        moved(self.0.get_mut().write(bytes))
     }
 
     fn shutdown_write(&mut self) {
         let _ = self.0.get_mut().shutdown(Shutdown::Write);
-    }
-}
-
-fn outcome(moved: io::Result<usize>) -> Io {
-    match moved {
-        Ok(n) => Io::Moved(n),
-        Err(error) => match error.kind() {
-            io::ErrorKind::WouldBlock => Io::WouldBlock,
-            io::ErrorKind::Interrupted => Io::Interrupted,
-            _ => Io::Failed,
-        },
     }
 }

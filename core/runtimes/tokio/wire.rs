@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use evserver_core::{Interest, Io, Time, Transport};
-use evserver_runtimes::Clock;
+use evserver_runtimes::{Clock, moved};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -44,12 +44,12 @@ impl Transport for Wire {
         };
         match received {
             Ok(0) => Io::End,
-            received => outcome(received),
+            received => moved(received),
         }
     }
 
     fn send(&mut self, bytes: &[u8]) -> Io {
-        outcome(or_would_block(Pin::new(&mut self.stream).poll_write(&mut at_once(), bytes)))
+        moved(or_would_block(Pin::new(&mut self.stream).poll_write(&mut at_once(), bytes)))
     }
 
     fn shutdown_write(&mut self) {
@@ -71,16 +71,5 @@ fn or_would_block<T>(polled: Poll<io::Result<T>>) -> io::Result<T> {
     match polled {
         Poll::Ready(result) => result,
         Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
-    }
-}
-
-fn outcome(moved: io::Result<usize>) -> Io {
-    match moved {
-        Ok(n) => Io::Moved(n),
-        Err(error) => match error.kind() {
-            io::ErrorKind::WouldBlock => Io::WouldBlock,
-            io::ErrorKind::Interrupted => Io::Interrupted,
-            _ => Io::Failed,
-        },
     }
 }
