@@ -124,9 +124,15 @@ impl<P: Protocol> Entry<P> {
         work: impl FnOnce(&Common, &mut Conn<P>) -> R,
     ) -> (Option<R>, Option<Watch>) {
         let mut seat = self.lock();
-        let Some(connection) = &mut seat.connection else { return (None, None) };
+        let Seat { connection: Some(connection), parked, .. } = &mut *seat else { return (None, None) };
         let done = work(common, connection);
-        if seat.parked {
+        if *parked {
+            // Until its thread runs, more may be pushed than there is room for: so it is sent here. An answer is that
+            // thread's work.
+            if connection.interest() == Interest::Write {
+                let mut nothing_said = Readiness::NONE;
+                turn(common, connection, &self.stream, &mut nothing_said);
+            }
             self.answered.notify_one();
             return (Some(done), None);
         }
@@ -174,5 +180,58 @@ impl<P: Protocol> Entry<P> {
             common.return_buffers(buffers);
         }
         let _ = catch_unwind(AssertUnwindSafe(|| drop(connection)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use evserver_core::{Limits, Next, Reply, Settings};
+
+    /// Waits for an answer from the first moment on.
+    struct Asks;
+
+    impl Protocol for Asks {
+        fn room(&self, _: usize) -> usize {
+            0
+        }
+
+        fn open(&mut self, reply: &mut Reply<'_>) -> Next {
+            Next::Later(reply.ticket(Limits::new().idle_ms))
+        }
+
+        fn line(&mut self, _: &[u8], _: &mut Reply<'_>) -> Next {
+            Next::Line
+        }
+    }
+
+    #[test]
+    fn what_is_pushed_is_sent_although_its_thread_was_woken_and_does_not_run() {
+        const PUSH: [u8; 1000] = [b'x'; 1000];
+        const PUSHES: usize = 20;
+        let common = Common::new(&Settings::default()).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = listener.accept().unwrap().0;
+        stream.set_nonblocking(true).unwrap();
+        let connection = Conn::new(Asks, &Limits::new(), common.clock.now());
+        let entry = Entry::new(Token::from_bits(1), Arc::new(stream), connection);
+        let interest = {
+            let mut seat = entry.lock();
+            // As its thread leaves it when it waits for the answer; there is no thread that could wake up.
+            seat.parked = true;
+            let mut nothing_said = Readiness::NONE;
+            turn(&common, seat.connection.as_mut().unwrap(), &entry.stream, &mut nothing_said).1
+        };
+        assert_eq!(interest, Interest::None);
+        for number in 0..PUSHES {
+            assert_eq!(entry.push(&common, &PUSH), (true, None), "push {number}");
+        }
+        let mut received = [0; PUSHES * PUSH.len()];
+        client.read_exact(&mut received).unwrap();
+        assert!(received.iter().all(|&byte| byte == b'x'));
     }
 }
