@@ -41,8 +41,8 @@ fn transfer_error(errno: c_int) -> Io {
     match errno {
         libc::EAGAIN => Io::WouldBlock,
         libc::EINTR => Io::Interrupted,
-        // The kernel is short of memory for a moment; the poller will say when it is worth another try.
-        libc::ENOBUFS | libc::ENOMEM => Io::WouldBlock,
+        // ENOBUFS and ENOMEM too: the socket stays ready, so that the poller, which knows nothing of the shortage, would wake
+        // the loop for as long as it lasts.
         _ => Io::Failed,
     }
 }
@@ -57,4 +57,17 @@ pub fn shutdown_write(socket: &OwnedFd) {
 pub fn shutdown_both(ident: usize) {
     // SAFETY: shutdown(2) takes no pointers.
     unsafe { libc::shutdown(ident as c_int, libc::SHUT_RDWR) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_of_which_the_poller_knows_nothing_is_not_waited_for() {
+        for errno in [libc::ENOBUFS, libc::ENOMEM] {
+            assert_eq!(transfer_error(errno), Io::Failed);
+        }
+        assert_eq!((transfer_error(libc::EAGAIN), transfer_error(libc::EINTR)), (Io::WouldBlock, Io::Interrupted));
+    }
 }
