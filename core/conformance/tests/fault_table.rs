@@ -28,7 +28,8 @@ fn a_server_that_is_wrong_without_a_fault_is_no_base_for_a_table() {
 
 #[test]
 fn wrong_arguments_are_exit_code_2() {
-    for wrong in [&["--spawn", "a 'b"][..], &[], &["--spawn", "a", "--compare", "b", "--write", "c"]] {
+    let both = &["--spawn", "a", "--compare", "b", "--write", "c"];
+    for wrong in [&["--spawn", "a 'b"][..], &[], both, &["--spawn", "a", "--kind", "b"]] {
         assert_eq!(tool(wrong).status.code(), Some(2), "{wrong:?}");
     }
 }

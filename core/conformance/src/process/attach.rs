@@ -17,6 +17,11 @@ pub struct Attached {
     trace: Trace,
 }
 
+/// For so long a server makes no call before strace goes, if it comes to that within the limit: a call that strace has begun
+/// to let fail when it goes gives ENOSYS instead, as no kernel does.
+const QUIET: Duration = Duration::from_millis(20);
+const QUIET_LIMIT: Duration = Duration::from_secs(1);
+
 /// So long strace has for its last lines.
 const LETS_GO: Duration = Duration::from_secs(5);
 
@@ -54,6 +59,7 @@ impl Attached {
     /// # Errors
     /// When strace does not go.
     pub fn detach(&mut self) -> Result<(), NotPassed> {
+        self.trace.settle(QUIET, QUIET_LIMIT)?;
         // It may be gone already, with the server. Of a server of several threads that has ended and that nobody has waited
         // for it never lets go by itself; killed, it does (ptrace(2)).
         for signal in [Signal::Terminate, Signal::Kill] {

@@ -68,9 +68,14 @@ impl Trace {
 
     /// A place in the log: what comes later is counted from here. The server should be asleep.
     pub fn mark(&self) -> Result<u64, NotPassed> {
-        let deadline = Instant::now() + DEADLINE;
+        self.settle(SETTLED, DEADLINE)
+    }
+
+    /// Waits until the log has not grown for so long, or the limit is over; gives its length.
+    pub(super) fn settle(&self, quiet: Duration, limit: Duration) -> Result<u64, NotPassed> {
+        let deadline = Instant::now() + limit;
         let (mut length, mut since) = (self.length()?, Instant::now());
-        while since.elapsed() < SETTLED && Instant::now() < deadline {
+        while since.elapsed() < quiet && Instant::now() < deadline {
             std::thread::sleep(POLL);
             let now = self.length()?;
             if now != length {

@@ -31,6 +31,11 @@ const fn call(
 /// Man pages of section 2, with those errors of tcp(7), ip(7) and socket(7) that they refer to.
 pub const CALLS: &[Call] = &[
     call(
+        "accept",
+        &["ECONNABORTED", "EINTR", "EMFILE", "ENFILE", "ENOMEM"],
+        &[("EAGAIN", LIE), ("EBADF EFAULT EINVAL ENOTSOCK EOPNOTSUPP", MISTAKE)],
+    ),
+    call(
         "accept4",
         &[
             "ECONNABORTED",
@@ -71,6 +76,17 @@ pub const CALLS: &[Call] = &[
     call("epoll_create1", &["EMFILE", "ENFILE", "ENOMEM"], &[("EINVAL", MISTAKE)]),
     call("epoll_ctl", &["ENOMEM", "ENOSPC"], &[("EBADF EEXIST EINVAL ELOOP ENOENT EPERM", MISTAKE)]),
     call("epoll_wait", &["EINTR"], &[("EBADF EFAULT EINVAL", MISTAKE)]),
+    call(
+        "fcntl",
+        &["EINVAL"],
+        &[
+            ("EBADF", MISTAKE),
+            (
+                "EACCES EAGAIN EBUSY EDEADLK EFAULT EINTR EMFILE ENOLCK ENOTDIR EPERM",
+                "it is for other commands than those made",
+            ),
+        ],
+    ),
     call(
         "fstat",
         &["ENOMEM"],
@@ -199,7 +215,7 @@ pub const LEFT_ALONE: &[(&str, &str)] = &[
         "they cannot fail",
     ),
     (
-        "fcntl prctl rt_sigaction rt_sigprocmask sched_getaffinity sigaltstack timerfd_settime",
+        "prctl rt_sigaction rt_sigprocmask sched_getaffinity sigaltstack timerfd_settime",
         "only a mistake in the program's own arguments makes them fail",
     ),
     ("prlimit64", "the hard limit, which only root may raise, is not raised"),

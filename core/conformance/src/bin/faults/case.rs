@@ -5,7 +5,6 @@ use std::fmt;
 use evserver_conformance::NotPassed;
 use evserver_conformance::process::{Output, Server};
 
-use crate::calls::is_repeated;
 use crate::peer::Broken;
 
 /// Which of its calls fail, counted from where a phase begins.
@@ -36,6 +35,8 @@ pub struct Fault {
     pub when: When,
     /// How often the phase makes the call, for [`When::Last`].
     pub times: usize,
+    /// For [`When::Every`]: of so many calls one fails.
+    pub of: usize,
 }
 
 impl Fault {
@@ -45,8 +46,7 @@ impl Fault {
             When::First => from.to_string(),
             When::Third => (from + 2).to_string(),
             When::Last => (from + self.times.saturating_sub(1)).to_string(),
-            When::Every if is_repeated(self.errno) => format!("{from}+2"),
-            When::Every => format!("{from}+"),
+            When::Every => format!("{from}+{}", self.of),
         };
         format!("inject={}:error={}:when={when}", self.call, self.errno)
     }

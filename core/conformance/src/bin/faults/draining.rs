@@ -4,6 +4,7 @@ use evserver_conformance::process::{Launch, Server, Signal};
 use evserver_conformance::{DEADLINE, NotPassed, ensure};
 
 use crate::case::{self, Fault, Outcome};
+use crate::kind::Kind;
 use crate::peer::{Broken, Peer, Talk};
 use crate::serving::{is_transfer, reports, with_thread};
 use crate::window::{Seen, Window};
@@ -12,22 +13,23 @@ use crate::window::{Seen, Window};
 pub const OPTIONS: &[&str] = &["--drain-timeout", "2", "--idle-timeout", "0"];
 
 /// Tries one fault, of which the thread of one client alone meets those of its own calls if each has one.
-pub fn run(launch: Launch, fault: &Fault, has_thread: bool) -> Outcome {
-    let one_thread = has_thread && is_transfer(fault.call);
-    case::or_wrong(attempt(launch, Some(fault), one_thread).map(|(outcome, _)| outcome))
+pub fn run(launch: Launch, fault: &Fault, kind: Kind) -> Outcome {
+    let outcome = case::or_wrong(attempt(launch, Some(fault), kind).map(|(outcome, _)| outcome));
+    kind.determined(fault, outcome)
 }
 
 /// The same without a fault: what calls there are.
-pub fn calls(launch: Launch) -> Result<Seen, NotPassed> {
-    let (outcome, seen) = attempt(launch, None, false)?;
+pub fn calls(launch: Launch, kind: Kind) -> Result<Seen, NotPassed> {
+    let (outcome, seen) = attempt(launch, None, kind)?;
     match outcome {
         Outcome::Is(words) if words == "served" => Ok(seen),
         other => Err(NotPassed::failed(format!("without a fault: {other}"))),
     }
 }
 
-fn attempt(launch: Launch, fault: Option<&Fault>, one_thread: bool) -> Result<(Outcome, Seen), NotPassed> {
+fn attempt(launch: Launch, fault: Option<&Fault>, kind: Kind) -> Result<(Outcome, Seen), NotPassed> {
     let mut server = launch.start()?;
+    let one_thread = kind == Kind::ThreadAConnection && fault.is_some_and(|fault| is_transfer(fault.call));
     let (clients, thread) = arrive(&server, one_thread)?;
     let mut window = Window::open(&server, fault, thread)?;
     server.signal(Signal::Terminate)?;
@@ -40,7 +42,7 @@ fn attempt(launch: Launch, fault: Option<&Fault>, one_thread: bool) -> Result<(O
     if status.code() != Some(0) {
         return Ok((case::ended(&server, status), seen));
     }
-    ensure!(seen.lines <= MOST_CALLS, "it spins: {} system calls", seen.lines);
+    ensure!(seen.lines <= most_lines(kind), "it spins: {} system calls", seen.lines);
     let outcome = match case::clients(&talks) {
         Outcome::Is(words) => {
             let report = if reports(&server) { "" } else { "; the report is lost" };
@@ -53,6 +55,11 @@ fn attempt(launch: Launch, fault: Option<&Fault>, one_thread: bool) -> Result<(O
 
 /// The one sweep of the listen queue takes so many at most; and far more than the rest of a shutdown takes.
 const MOST_CALLS: usize = 65_536 + 10_000;
+
+/// Two loops sweep, and of a call in which the other one has its turn strace makes two lines.
+fn most_lines(kind: Kind) -> usize {
+    if kind == Kind::SeveralLoops { 4 * MOST_CALLS } else { MOST_CALLS }
+}
 
 const HELD_LINES: usize = 200;
 const HELD_LINE: &str = "held back";

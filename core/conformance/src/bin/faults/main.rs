@@ -4,6 +4,7 @@
 mod calls;
 mod case;
 mod draining;
+mod kind;
 mod peer;
 mod plan;
 mod serving;
@@ -19,6 +20,7 @@ use clap::Parser;
 use evserver_conformance::{Command, NotPassed};
 
 use case::Outcome;
+use kind::Kind;
 use plan::Plan;
 use table::Key;
 
@@ -34,9 +36,9 @@ struct Arguments {
     /// evserver spells them
     #[arg(long, value_name = "COMMAND")]
     spawn: String,
-    /// The server has a thread for each connection
-    #[arg(long)]
-    thread_a_connection: bool,
+    /// What kind of server it is
+    #[arg(long, value_enum, default_value_t = Kind::OneLoop)]
+    kind: Kind,
     /// Compares with the table in this file
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
@@ -72,10 +74,9 @@ fn main() -> ExitCode {
 
 /// Whether all is as it should be.
 fn run(arguments: &Arguments, command: Command) -> Result<bool, String> {
-    let plan =
-        Plan::new(command, arguments.thread_a_connection, &arguments.only).map_err(|failed| match failed {
-            NotPassed::Failed(text) | NotPassed::Skipped { why: text, .. } => text,
-        })?;
+    let plan = Plan::new(command, arguments.kind, &arguments.only).map_err(|failed| match failed {
+        NotPassed::Failed(text) | NotPassed::Skipped { why: text, .. } => text,
+    })?;
     let recorded = match &arguments.compare {
         Some(file) => Some(std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?),
         None => None,
@@ -84,7 +85,7 @@ fn run(arguments: &Arguments, command: Command) -> Result<bool, String> {
     if let Some(recorded) = &recorded {
         try_again(&plan, recorded, &mut cells);
     }
-    let text = table::write(&cells);
+    let text = table::write(&cells, arguments.kind);
     match &arguments.write {
         Some(file) => std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?,
         None if recorded.is_none() => print!("{text}"),

@@ -10,6 +10,7 @@ use evserver_conformance::{Command, NotPassed};
 
 use crate::calls::{CALLS, LEFT_ALONE};
 use crate::case::{Fault, Outcome, When, or_wrong};
+use crate::kind::{Kind, is_among};
 use crate::table::{Key, Phase};
 use crate::{draining, serving, starting};
 
@@ -18,29 +19,30 @@ pub struct Plan {
     command: Command,
     starting: starting::Calls,
     keys: Vec<Key>,
-    thread_a_connection: bool,
+    kind: Kind,
 }
 
 impl Plan {
     /// Looks at the server's calls, to know which can fail.
-    pub fn new(command: Command, thread_a_connection: bool, only: &[String]) -> Result<Plan, NotPassed> {
+    pub fn new(command: Command, kind: Kind, only: &[String]) -> Result<Plan, NotPassed> {
         let starting = starting::Calls::of(launch(&command, &[])?)?;
         let seen = [
-            serving::calls(launch(&command, serving::OPTIONS)?)?,
-            draining::calls(launch(&command, draining::OPTIONS)?)?,
+            serving::calls(launch(&command, serving::OPTIONS)?, kind)?,
+            draining::calls(launch(&command, draining::OPTIONS)?, kind)?,
         ];
         let mut made: BTreeMap<Phase, BTreeSet<String>> = BTreeMap::new();
         made.insert(Phase::Starting, starting.own().iter().cloned().collect());
         for (phase, seen) in [Phase::Serving, Phase::Draining].into_iter().zip(seen) {
             made.insert(phase, seen.calls.into_iter().map(|call| call.name).collect());
         }
-        is_known(made.values().flatten())?;
+        for (phase, names) in &made {
+            is_known(names.iter().filter(|name| !kind.leaves_out(*phase, name)))?;
+        }
         let mut keys = Vec::new();
         for (phase, names) in &made {
-            // In a shutdown the thread of a client that has sent everything only wakes others by a send.
-            let only_wakes = |name: &str| thread_a_connection && *phase == Phase::Draining && name == "sendto";
-            for call in CALLS.iter().filter(|call| names.contains(call.name) && !only_wakes(call.name)) {
-                for &errno in call.tried {
+            let is_tried = |name: &str| names.contains(name) && !kind.leaves_out(*phase, name);
+            for call in CALLS.iter().filter(|call| is_tried(call.name)) {
+                for &errno in kind.tried(call) {
                     let name = format!("{}:{errno}", call.name);
                     if only.is_empty() || only.iter().any(|text| name.contains(text.as_str())) {
                         keys.extend(phase.columns().iter().map(|&when| (*phase, call.name, errno, when)));
@@ -48,7 +50,7 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan { command, starting, keys, thread_a_connection })
+        Ok(Plan { command, starting, keys, kind })
     }
 
     /// Tries them all.
@@ -74,7 +76,8 @@ impl Plan {
 
     /// Tries one.
     pub fn one(&self, (phase, call, errno, when): Key) -> Outcome {
-        let fault = Fault { call, errno, when, times: self.starting.times(call) };
+        let fault =
+            Fault { call, errno, when, times: self.starting.times(call), of: self.kind.one_of(call, errno) };
         if when == When::Last && fault.times < 2 {
             // That is the first.
             return Outcome::NotMet;
@@ -90,8 +93,8 @@ impl Plan {
         };
         match phase {
             Phase::Starting => starting::run(launch, &fault, &self.starting),
-            Phase::Serving => serving::run(launch, &fault, self.thread_a_connection),
-            Phase::Draining => draining::run(launch, &fault, self.thread_a_connection),
+            Phase::Serving => serving::run(launch, &fault, self.kind),
+            Phase::Draining => draining::run(launch, &fault, self.kind),
         }
     }
 }
@@ -103,7 +106,7 @@ fn launch(command: &Command, options: &[&str]) -> Result<Launch, NotPassed> {
 
 /// A call that nobody has thought about fails unseen.
 fn is_known<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), NotPassed> {
-    let left_alone = |name: &str| LEFT_ALONE.iter().any(|(names, _)| names.split(' ').any(|one| one == name));
+    let left_alone = |name: &str| LEFT_ALONE.iter().any(|(names, _)| is_among(names, name));
     let listed = |name: &str| CALLS.iter().any(|call| call.name == name);
     let unknown: BTreeSet<&String> = names.filter(|name| !listed(name) && !left_alone(name)).collect();
     if unknown.is_empty() {

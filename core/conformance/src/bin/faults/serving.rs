@@ -6,6 +6,7 @@ use evserver_conformance::process::{Launch, Server, Signal};
 use evserver_conformance::{DEADLINE, NotPassed, ensure};
 
 use crate::case::{self, Fault, Outcome};
+use crate::kind::Kind;
 use crate::peer::{Broken, Peer, Talk};
 use crate::window::{Seen, Window};
 
@@ -44,13 +45,13 @@ impl Parts {
 }
 
 /// Tries one fault, with a client whose thread alone meets it if each has one.
-pub fn run(launch: Launch, fault: &Fault, has_thread: bool) -> Outcome {
-    let outcome = if has_thread && is_transfer(fault.call) {
+pub fn run(launch: Launch, fault: &Fault, kind: Kind) -> Outcome {
+    let outcome = if kind == Kind::ThreadAConnection && is_transfer(fault.call) {
         one_thread(launch, fault)
     } else {
-        attempt(launch, Some(fault), Parts::of(fault.call)).map(|(outcome, _)| outcome)
+        attempt(launch, Some(fault), Parts::of(fault.call), kind).map(|(outcome, _)| outcome)
     };
-    case::or_wrong(outcome)
+    kind.determined(fault, case::or_wrong(outcome))
 }
 
 /// Threads wake each other by the same calls, in which no kernel fails so: strace is put to the thread of one client.
@@ -73,7 +74,7 @@ fn one_thread(launch: Launch, fault: &Fault) -> Result<Outcome, NotPassed> {
         return Ok(Outcome::NotMet);
     }
     ensure!(seen.lines <= MOST_CALLS, "it spins: {} system calls", seen.lines);
-    is_whole(&mut server, base)?;
+    is_whole(&mut server, base, 1)?;
     Ok(case::clients(&[talk]))
 }
 
@@ -110,15 +111,15 @@ fn long(mut peer: Peer, window: &mut Window) -> Talk {
 }
 
 /// The same without a fault: what calls there are.
-pub fn calls(launch: Launch) -> Result<Seen, NotPassed> {
-    let (outcome, seen) = attempt(launch, None, Parts::ALL)?;
+pub fn calls(launch: Launch, kind: Kind) -> Result<Seen, NotPassed> {
+    let (outcome, seen) = attempt(launch, None, Parts::ALL, kind)?;
     match outcome {
         Outcome::Is(words) if words == "served" => Ok(seen),
         other => Err(NotPassed::failed(format!("without a fault: {other}"))),
     }
 }
 
-fn attempt(launch: Launch, fault: Option<&Fault>, parts: Parts) -> Result<(Outcome, Seen), NotPassed> {
+fn attempt(launch: Launch, fault: Option<&Fault>, parts: Parts, kind: Kind) -> Result<(Outcome, Seen), NotPassed> {
     let mut server = launch.start()?;
     let mut nothing = Window::none();
     let Ok(old) = Peer::greeted(server.address(), &mut nothing) else {
@@ -146,7 +147,8 @@ fn attempt(launch: Launch, fault: Option<&Fault>, parts: Parts) -> Result<(Outco
         }
         other => other,
     };
-    is_whole(&mut server, base)?;
+    let visits = if kind == Kind::SeveralLoops { VISITS_OF_ALL_LOOPS } else { 1 };
+    is_whole(&mut server, base, visits)?;
     Ok((outcome, seen))
 }
 
@@ -228,15 +230,25 @@ fn says_counts(server: &mut Server, window: &mut Window) -> Result<bool, NotPass
     Ok(false)
 }
 
+/// So many clients that hardly ever one of two loops gets none of them.
+const VISITS_OF_ALL_LOOPS: usize = 8;
+
+/// So long a server that loses clients may take to end, to be told from one that goes on.
+const ENDING: Duration = Duration::from_millis(500);
+
 /// Serves, holds no descriptor of anyone who has gone, and ends with its report.
-fn is_whole(server: &mut Server, base: usize) -> Result<(), NotPassed> {
+fn is_whole(server: &mut Server, base: usize, visits: usize) -> Result<(), NotPassed> {
     let mut nothing = Window::none();
-    match ordinary(server, &mut nothing) {
-        Ok(()) => {}
-        Err(Broken::Lost | Broken::Refused) => {
-            return Err(NotPassed::failed("a client is lost or refused after the faults"));
+    for _ in 0..visits {
+        match ordinary(server, &mut nothing) {
+            Ok(()) => {}
+            Err(Broken::Lost | Broken::Refused) => {
+                let ended = server.wait_exit(ENDING).map(|status| case::ended(server, status).to_string());
+                let why = ended.map_or(String::new(), |how| format!(", and it ends: {how}"));
+                return Err(NotPassed::failed(format!("a client is lost or refused after the faults{why}")));
+            }
+            Err(Broken::Wrong(why)) => return Err(NotPassed::failed(format!("after the faults: {why}"))),
         }
-        Err(Broken::Wrong(why)) => return Err(NotPassed::failed(format!("after the faults: {why}"))),
     }
     let start = Instant::now();
     loop {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::calls::{CALLS, LEFT_ALONE};
 use crate::case::{Outcome, When};
+use crate::kind::Kind;
 
 /// When a fault comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +17,7 @@ pub enum Phase {
 impl Phase {
     pub const ALL: [Phase; 3] = [Phase::Starting, Phase::Serving, Phase::Draining];
 
-    fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Phase::Starting => "While it starts",
             Phase::Serving => "While it serves",
@@ -52,8 +53,8 @@ and ends as ever.
 ";
 
 /// The whole table.
-pub fn write(cells: &BTreeMap<Key, Outcome>) -> String {
-    let mut text = INTRODUCTION.to_string();
+pub fn write(cells: &BTreeMap<Key, Outcome>, kind: Kind) -> String {
+    let mut text = INTRODUCTION.to_string() + kind.introduction();
     for phase in Phase::ALL {
         text += &format!("\n## {}\n\n", phase.title());
         let names: Vec<String> = phase.columns().iter().map(When::to_string).collect();
@@ -74,10 +75,18 @@ pub fn write(cells: &BTreeMap<Key, Outcome>) -> String {
         for (errors, why) in call.not {
             text += &format!("| `{}` | {errors} | {why} |\n", call.name);
         }
+        let tried = kind.tried(call);
+        let alike: Vec<&str> = call.tried.iter().copied().filter(|errno| !tried.contains(errno)).collect();
+        if !alike.is_empty() {
+            text += &format!("| `{}` | {} | taken as one of those that are tried |\n", call.name, alike.join(" "));
+        }
     }
     text += "\n## Calls that are left alone\n\n| calls | why |\n|---|---|\n";
     for (names, why) in LEFT_ALONE {
         text += &format!("| `{names}` | {why} |\n");
+    }
+    for left in kind.left_out() {
+        text += &format!("| `{}`{} | {} |\n", left.names, left.when(), left.why);
     }
     text
 }
@@ -123,7 +132,7 @@ mod tests {
         for (number, &when) in Phase::Serving.columns().iter().enumerate() {
             cells.insert((Phase::Serving, "accept4", "EMFILE", when), Outcome::Is(format!("served {number}")));
         }
-        let text = write(&cells);
+        let text = write(&cells, Kind::OneLoop);
         for (key, outcome) in &cells {
             assert_eq!(recorded(&text, *key), Some(outcome.to_string()));
         }
