@@ -49,7 +49,7 @@ pub fn is_among(names: &str, name: &str) -> bool {
 
 const STARTED: &[Phase] = &[Phase::Serving, Phase::Draining];
 
-/// Only an emulation of a system where that is otherwise lets `fcntl` fail.
+/// On macOS alone it is otherwise, which the kqueue shell is tried for.
 const NO_FCNTL: LeftOut = LeftOut {
     phases: &Phase::ALL,
     names: "fcntl",
@@ -76,7 +76,7 @@ const EMULATED_KQUEUE: &[LeftOut] = &[
     LeftOut {
         phases: &[Phase::Starting],
         names: "fcntl",
-        why: "it fails on macOS, and for a client that has gone before it was accepted",
+        why: "it fails on macOS alone, for a client that has gone before it was accepted",
     },
     LeftOut {
         phases: &Phase::ALL,
