@@ -1,8 +1,5 @@
 //! Lengths as a peer writes them.
 
-/// Digits of the largest number.
-const MOST_DIGITS: usize = "18446744073709551615".len();
-
 /// The number that `digits` write in decimal, or `None` if there is any doubt.
 ///
 /// For lengths and counts that come from a peer. A number has exactly one spelling: no sign, no space, nothing behind
@@ -22,7 +19,6 @@ pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
     match digits {
         [] => return None,
         [b'0', _, ..] => return None,
-        _ if digits.len() > MOST_DIGITS => return None,
         _ => {}
     }
     let mut number = 0u64;

@@ -78,11 +78,10 @@ impl Admission {
 
     /// A client left. Says whether accepting goes on.
     pub fn left(&mut self, was_refused: bool) -> bool {
-        self.refused -= u32::from(was_refused && self.refused > 0);
+        self.refused = self.refused.saturating_sub(u32::from(was_refused));
         match self.rest {
-            Rest::Exhausted(_) => self.reopen(),
-            Rest::Full if self.refused < self.refused_at_once => self.reopen(),
-            Rest::Not | Rest::Full | Rest::ForGood => false,
+            Rest::Exhausted(_) | Rest::Full => self.reopen(),
+            Rest::Not | Rest::ForGood => false,
         }
     }
 
