@@ -1,4 +1,7 @@
-//! A server over a desk of scripted sockets, for what went wrong once. The simulation does the rest.
+//! A server over a desk of scripted sockets: what went wrong once, and what it does in a turn. The simulation does the rest.
+
+mod edges;
+mod turns;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -19,12 +22,16 @@ use crate::wants::Interest;
 struct Line {
     /// What the client sent and was not received.
     input: Vec<u8>,
+    /// It sends no more behind that.
+    ended: bool,
     /// The client takes no bytes.
     stuck: bool,
     /// The poller refuses to watch it otherwise.
     unwatchable: bool,
     received: Vec<u8>,
     watched: Option<(Token, Interest)>,
+    /// How often the poller was told what to watch it for.
+    told: u32,
 }
 
 type Lines = Rc<RefCell<BTreeMap<usize, Line>>>;
@@ -34,11 +41,15 @@ struct Socket(usize, Lines);
 impl Transport for Socket {
     fn receive(&mut self, space: &mut [u8]) -> Io {
         let mut lines = self.1.borrow_mut();
-        let input = &mut lines.get_mut(&self.0).unwrap().input;
+        let Line { input, ended, .. } = lines.get_mut(&self.0).unwrap();
         let count = input.len().min(space.len());
         space[..count].copy_from_slice(&input[..count]);
         input.drain(..count);
-        if count == 0 { Io::WouldBlock } else { Io::Moved(count) }
+        match count {
+            0 if *ended => Io::End,
+            0 => Io::WouldBlock,
+            _ => Io::Moved(count),
+        }
     }
 
     fn send(&mut self, bytes: &[u8]) -> Io {
@@ -63,6 +74,8 @@ struct Desk {
     inside: usize,
     /// The next guarded call is one that panics.
     panics: bool,
+    /// No protocol can be made.
+    barren: bool,
     complaints: Vec<Complaint>,
 }
 
@@ -81,7 +94,7 @@ impl Host<64> for Desk {
     }
 
     fn protocol(&mut self, (): &()) -> Option<NumberedEcho> {
-        Some(NumberedEcho::new())
+        (!self.barren).then(NumberedEcho::new)
     }
 
     fn enter(&mut self, limit: Option<u32>, open: u64) -> bool {
@@ -107,6 +120,7 @@ impl Host<64> for Desk {
         let mut lines = self.lines.borrow_mut();
         let line = lines.get_mut(&socket.0).unwrap();
         line.watched = Some((token, interest));
+        line.told += 1;
         !line.unwatchable
     }
 
@@ -129,6 +143,14 @@ impl Host<64> for Desk {
     }
 }
 
+impl Desk {
+    fn new(clients: usize, pairs: usize) -> Self {
+        let lines: Lines = Rc::new(RefCell::new((0..clients).map(|number| (number, Line::default())).collect()));
+        let pairs = (0..pairs).map(|_| Buffers::new()).collect();
+        Self { lines, came: 0, pairs, inside: 0, panics: false, barren: false, complaints: Vec::new() }
+    }
+}
+
 /// A server with four slots and `pairs` pairs of buffers, and clients that were all greeted.
 struct Scene {
     server: Server<Desk, [Slot<Client<Desk, 64>>; 4], 64>,
@@ -143,9 +165,7 @@ impl Scene {
     }
 
     fn with(clients: usize, pairs: usize, settings: Settings) -> Self {
-        let lines: Lines = Rc::new(RefCell::new((0..clients).map(|number| (number, Line::default())).collect()));
-        let pairs = (0..pairs).map(|_| Buffers::new()).collect();
-        let desk = Desk { lines, came: 0, pairs, inside: 0, panics: false, complaints: Vec::new() };
+        let desk = Desk::new(clients, pairs);
         let storage = [const { Slot::new() }; 4];
         let mut scene = Self { server: Server::new(storage, settings), desk };
         scene.server.accept(&mut scene.desk, 0, NOW);
@@ -163,8 +183,26 @@ impl Scene {
     /// The client sends, and the poller says so.
     fn client_sends(&mut self, client: usize, bytes: &[u8]) {
         self.line(client).input.extend(bytes);
+        self.is_readable(client);
+    }
+
+    fn is_readable(&mut self, client: usize) {
         let token = self.token(client);
         self.server.event(&mut self.desk, token, true, false, false, NOW);
+    }
+
+    fn is_writable(&mut self, client: usize) {
+        let token = self.token(client);
+        self.server.event(&mut self.desk, token, false, true, false, NOW);
+    }
+
+    fn hangs_up(&mut self, client: usize) {
+        let token = self.token(client);
+        self.server.event(&mut self.desk, token, false, false, true, NOW);
+    }
+
+    fn is_gone(&self, client: usize) -> bool {
+        self.line(client).watched.is_none()
     }
 
     fn run_until_it_would_sleep(&mut self) {
@@ -216,10 +254,9 @@ fn buffers_of_a_client_that_cannot_be_watched_go_to_who_waits() {
 
     scene.line(holder).stuck = false;
     scene.line(holder).unwatchable = true;
-    let token = scene.token(holder);
-    scene.server.event(&mut scene.desk, token, false, true, false, NOW);
+    scene.is_writable(holder);
     scene.run_until_it_would_sleep();
-    assert_eq!(scene.line(holder).watched, None, "it is gone");
+    assert!(scene.is_gone(holder));
     assert_eq!(scene.line(starved).received, b"ready\n1: two\n");
 }
 

@@ -106,6 +106,25 @@ fn a_piece_that_comes_twice_is_found() {
 }
 
 #[test]
+fn each_way_is_tried_once_and_is_what_a_difference_names() {
+    let talk = Conversation::new(b"\n\n", b"123456789").random_cuts(2);
+    let ways = (0..).map_while(|faulty_run| {
+        let mut run = 0..;
+        let made = || {
+            let fault = if run.next() == Some(faulty_run) { Fault::NeverAnswers } else { Fault::RepeatsPieces };
+            Faulty { fault, last_part: 0, done: false }
+        };
+        talk.check(made).err().map(|found| found.way)
+    });
+    let whole = Way { cuts: Cuts::Whole, write: usize::MAX };
+    let mut expected: Vec<Way> =
+        [Cuts::Whole, Cuts::At(1), Cuts::Every(1)].map(|cuts| Way { cuts, ..whole }).into();
+    expected.extend((1..=9).map(|write| Way { write, ..whole }));
+    expected.extend([Cuts::Random(0), Cuts::Random(1)].map(|cuts| Way { cuts, ..whole }));
+    assert_eq!(ways.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn an_output_that_ends_early_is_found() {
     let found = Conversation::new(b"quit\n", b"ready\nbye\n\xff").check(NumberedEcho::new).unwrap_err();
     assert_eq!((found.at, found.what), (10, What::Less(CloseReason::Protocol)));

@@ -4,7 +4,10 @@
 mod protocol;
 mod server;
 
-use evserver_core::{BUFFER_BYTES, Buffers, Counts, Late, Limits, NoRoom, NumberedEcho, Settings, Token};
+use evserver_core::{
+    BUFFER_BYTES, Buffers, CloseReason, Counts, Late, Limits, NoRoom, NumberedEcho, STEPS_IN_A_TURN, Settings,
+    TURN_BYTES, Token,
+};
 
 #[test]
 fn what_is_there_without_being_set_is_what_the_constructors_make() {
@@ -15,6 +18,38 @@ fn what_is_there_without_being_set_is_what_the_constructors_make() {
     assert_eq!(format!("{:?}", NumberedEcho::default()), format!("{:?}", NumberedEcho::new()));
     let Settings { limits, max_connections, drain_ms, edge_triggered } = Settings::default();
     assert_eq!((limits, max_connections, drain_ms, edge_triggered), (Limits::new(), None, 5_000, false));
+}
+
+/// Rule 9.
+#[test]
+fn a_turn_is_64_kib_and_64_steps() {
+    assert_eq!((TURN_BYTES, STEPS_IN_A_TURN), (65_536, 64));
+}
+
+#[test]
+fn what_a_limit_of_time_a_failure_and_a_panic_closed_is_counted_as_that() {
+    use CloseReason::*;
+    let reasons = [
+        (Protocol, [0, 0, 0]),
+        (PeerEnd, [0, 0, 0]),
+        (IdleTimeout, [1, 0, 0]),
+        (LineTimeout, [1, 0, 0]),
+        (Drained, [0, 0, 0]),
+        (DrainTimeout, [1, 0, 0]),
+        (Refused, [0, 0, 0]),
+        (Failed, [0, 1, 0]),
+        (NoProgress, [0, 0, 0]),
+        (Panicked, [0, 0, 1]),
+    ];
+    for (reason, expected) in reasons {
+        let mut counts = Counts::new();
+        counts.opened();
+        counts.opened();
+        counts.closed(reason);
+        assert_eq!([counts.timed_out, counts.failed, counts.panicked], expected, "{reason:?}");
+        assert_eq!((counts.served, counts.open, counts.peak), (2, 1, 2));
+        assert_eq!(reason.is_timeout(), expected[0] == 1, "{reason:?}");
+    }
 }
 
 #[test]

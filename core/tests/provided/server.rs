@@ -6,18 +6,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use evserver_core::{
-    Accept, Buffers, Client, Host, Interest, Io, Next, NoRoom, NumberedEcho, Protocol, Reply, STEPS_IN_A_TURN,
-    Server, Settings, Slot, Storage, Time, Token, Transport,
+    Accept, Buffers, Client, Host, Interest, Io, Late, Next, NoRoom, NumberedEcho, Protocol, Reply,
+    STEPS_IN_A_TURN, Server, Settings, Slot, Storage, TURN_BYTES, Ticket, Time, Token, Transport,
 };
 
 const NOW: Time = Time::from_ms(10_000);
 
+/// What the clients do that a socket leads to.
+#[derive(Default)]
+struct Far {
+    floods: Cell<bool>,
+    /// Bytes that came from them.
+    sent: Cell<usize>,
+}
+
 /// A socket that takes everything and brings nothing, or floods.
-struct Socket(Rc<Cell<bool>>);
+struct Socket(Rc<Far>);
 
 impl Transport for Socket {
     fn receive(&mut self, space: &mut [u8]) -> Io {
-        if self.0.get() { Io::Moved(space.len()) } else { Io::WouldBlock }
+        if !self.0.floods.get() {
+            return Io::WouldBlock;
+        }
+        self.0.sent.update(|sent| sent + space.len());
+        Io::Moved(space.len())
     }
 
     fn send(&mut self, bytes: &[u8]) -> Io {
@@ -54,7 +66,7 @@ enum Comes {
 
 struct Sparse<P = NumberedEcho> {
     queue: VecDeque<Comes>,
-    protocol: fn() -> P,
+    protocol: Box<dyn FnMut() -> P>,
     /// What was said of the listeners.
     listens: Vec<bool>,
     /// The system refuses to watch them.
@@ -62,14 +74,14 @@ struct Sparse<P = NumberedEcho> {
     has_buffers: bool,
     /// Who was watched last, and what for.
     watched: Option<(Token, Interest)>,
-    /// Its clients flood.
-    floods: Rc<Cell<bool>>,
+    far: Rc<Far>,
 }
 
 impl<P> Sparse<P> {
-    fn new(protocol: fn() -> P) -> Self {
-        let (queue, listens, floods) = Default::default();
-        Self { queue, protocol, listens, is_deaf: false, has_buffers: true, watched: None, floods }
+    fn new(protocol: impl FnMut() -> P + 'static) -> Self {
+        let (queue, listens, far) = Default::default();
+        let protocol = Box::new(protocol);
+        Self { queue, protocol, listens, is_deaf: false, has_buffers: true, watched: None, far }
     }
 
     fn with(mut self, times: usize, comes: Comes) -> Self {
@@ -90,7 +102,7 @@ impl<P: Protocol> Host for Sparse<P> {
 
     fn accept(&mut self, _: usize) -> Accept<Socket, ()> {
         match self.queue.pop_front() {
-            Some(Comes::Client) => Accept::Client(Socket(Rc::clone(&self.floods)), ()),
+            Some(Comes::Client) => Accept::Client(Socket(Rc::clone(&self.far)), ()),
             Some(Comes::Nobody) => Accept::Dropped,
             None => Accept::WouldBlock,
         }
@@ -255,6 +267,42 @@ fn a_push_to_who_is_not_there_is_refused() {
     assert_eq!(server.push(&mut host, token, b"a", NOW), Ok(()));
 }
 
+/// Waits for an answer before it says anything.
+struct Asks(Rc<Cell<Option<Ticket>>>);
+
+impl Protocol for Asks {
+    fn room(&self, len: usize) -> usize {
+        len
+    }
+
+    fn open(&mut self, reply: &mut Reply<'_>) -> Next {
+        let ticket = reply.ticket(1_000);
+        self.0.set(Some(ticket));
+        Next::Later(ticket)
+    }
+
+    fn line(&mut self, _: &[u8], _: &mut Reply<'_>) -> Next {
+        Next::Line
+    }
+}
+
+#[test]
+fn an_answer_is_handed_over_once_to_who_asked_and_refused_when_nobody_waits() {
+    let mut server = server::<_, 2>(Settings::default());
+    let asked = Rc::new(Cell::new(None));
+    let asks = Rc::clone(&asked);
+    let mut host = Sparse::new(move || Asks(Rc::clone(&asks))).with(2, Comes::Client);
+    server.accept(&mut host, 0, NOW);
+    let ticket = asked.get().expect("the last one asked");
+    assert_eq!(ticket.token(), host.token());
+    let mut answers = 0;
+    assert_eq!(server.complete(&mut host, ticket, NOW, |_| answers += 1), Ok(()));
+    assert_eq!(server.complete(&mut host, ticket, NOW, |_| answers += 1), Err(Late));
+    server.abandon(&mut host);
+    assert_eq!(server.complete(&mut host, ticket, NOW, |_| answers += 1), Err(Late));
+    assert_eq!(answers, 1);
+}
+
 #[test]
 fn a_protocol_that_panics_while_something_is_pushed_loses_its_own_connection() {
     let mut server = server::<_, 2>(Settings::default());
@@ -291,11 +339,12 @@ fn what_a_lingering_client_floods_is_discarded_without_buffers_a_share_at_a_time
     server.run(&mut host, NOW);
     assert!(!server.must_not_sleep() && !server.is_done(), "it lingers");
     host.has_buffers = false;
-    host.floods.set(true);
+    host.far.floods.set(true);
     let token = host.token();
     server.event(&mut host, token, true, false, false, NOW);
     assert!(server.must_not_sleep(), "there is more");
-    host.floods.set(false);
+    assert_eq!(host.far.sent.get(), TURN_BYTES);
+    host.far.floods.set(false);
     // What came up in a turn has its own in the next one.
     server.run(&mut host, NOW);
     server.run(&mut host, NOW);
