@@ -134,6 +134,23 @@ mod tests {
     }
 
     #[test]
+    fn of_two_buckets_the_nearer_one_is_next() {
+        for start in [0, 1, 63, 64, 100, 200, 255] {
+            for near in [0, 1, 62, 63, 64, 65, 130, 250] {
+                for far in near + 1..BUCKETS as u64 {
+                    let mut wheel = Wheel::new();
+                    wheel.turn(Time::from_ms(start * TICK_MS));
+                    for ahead in [near, far] {
+                        fill(&mut wheel, ((start + ahead) % BUCKETS as u64) as usize);
+                    }
+                    let next = Some(Time::from_ms((start + near + 1) * TICK_MS));
+                    assert_eq!(wheel.next(), next, "{start} + {near} and {far}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_deadline_in_the_past_goes_where_the_wheel_looks_next() {
         let mut wheel = Wheel::new();
         wheel.turn(Time::from_ms(1000 * TICK_MS));

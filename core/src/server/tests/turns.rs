@@ -7,14 +7,16 @@ use crate::slots::Storage;
 
 #[test]
 fn a_client_that_reads_again_gets_its_reply_when_the_poller_says_so() {
-    let mut scene = Scene::new(1, 1);
-    scene.line(0).stuck = true;
-    scene.client_sends(0, b"one\n");
-    scene.is_writable(0);
-    assert_eq!(scene.line(0).received, b"ready\n", "it was too early");
-    scene.line(0).stuck = false;
-    scene.is_writable(0);
-    assert_eq!(scene.line(0).received, b"ready\n1: one\n");
+    for edge_triggered in [false, true] {
+        let mut scene = Scene::with(1, 1, Settings { edge_triggered, ..Settings::default() });
+        scene.line(0).stuck = true;
+        scene.client_sends(0, b"one\n");
+        scene.is_writable(0);
+        assert_eq!(scene.line(0).received, b"ready\n", "it was too early");
+        scene.line(0).stuck = false;
+        scene.is_writable(0);
+        assert_eq!(scene.line(0).received, b"ready\n1: one\n", "edges: {edge_triggered}");
+    }
 }
 
 /// Rule 6.
