@@ -215,6 +215,16 @@ fn an_answer_that_leads_to_another_question_is_no_lack_of_an_answer() {
 }
 
 #[test]
+fn pieces_and_writes_have_the_sizes_that_a_way_says() {
+    let sizes = |cuts, write| way::Sizes::new(Way { cuts, write });
+    let mut in_two = sizes(Cuts::At(5), 3);
+    assert_eq!([0, 3, 5, 6].map(|received| in_two.receive(received)), [5, 2, usize::MAX, usize::MAX]);
+    assert_eq!([in_two.send(), in_two.send()], [3, 3]);
+    let mut least = sizes(Cuts::Every(0), 0);
+    assert_eq!((least.receive(7), least.send()), (1, 1), "or nothing would ever move");
+}
+
+#[test]
 fn random_cuts_differ_from_each_other_and_are_the_same_each_time() {
     let sizes = |number| {
         let mut sizes = way::Sizes::new(Way { cuts: Cuts::Random(number), write: usize::MAX });
