@@ -133,11 +133,11 @@ impl<const N: usize> Input<N> {
         self.window.len() == N
     }
 
-    /// Whether everything in it was searched and more of the line can come.
+    /// Whether everything in it was searched. If it is not full, more of the line can come.
     #[inline]
     pub fn is_part_of_line(&self) -> bool {
         let len = self.len();
-        len > 0 && self.searched as usize == len && len < N
+        len > 0 && self.searched as usize == len
     }
 
     #[inline]

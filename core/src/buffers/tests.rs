@@ -37,6 +37,18 @@ fn the_rest_of_a_line_moves_to_the_front_when_that_is_cheap_or_needed() {
 }
 
 #[test]
+fn the_rest_of_a_line_stays_while_it_is_longer_than_what_was_consumed_and_has_room_behind_it() {
+    let mut buffers = Buffers::<16>::new();
+    let input = &mut buffers.input;
+    receive(input, b"aaabbbbb");
+    input.consume(3);
+    assert_eq!(input.space().len(), 8, "five bytes are not moved over three");
+    input.consume(1);
+    assert_eq!(input.space().len(), 12, "four are moved over four");
+    assert_eq!(input.filled(), b"bbbb");
+}
+
+#[test]
 fn output_is_all_or_nothing_and_takes_no_more_than_it_has() {
     let mut buffers = Buffers::<8>::new();
     let output = &mut buffers.output;
