@@ -15,8 +15,10 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evserver"));
-        let mut child = command.args(["--listen", "localhost:0"]).stdout(Stdio::piped()).spawn().unwrap();
+        // Tests that a script runs behind `&` are started with SIGINT ignored, and so would their server be.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_evserver"), "--listen", "localhost:0"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();

@@ -184,7 +184,7 @@ impl<P: Protocol> Entry<P> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use std::io::Read;
     use std::net::{Ipv4Addr, TcpListener};
@@ -192,7 +192,7 @@ mod tests {
     use evserver_core::{Limits, Next, Reply, Settings};
 
     /// Waits for an answer from the first moment on.
-    struct Asks;
+    pub struct Asks;
 
     impl Protocol for Asks {
         fn room(&self, _: usize) -> usize {
@@ -208,17 +208,36 @@ mod tests {
         }
     }
 
+    /// A connection that nobody serves, and its client.
+    pub fn connected(token: Token, now: Time) -> (Entry<Asks>, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = listener.accept().unwrap().0;
+        stream.set_nonblocking(true).unwrap();
+        (Entry::new(token, Arc::new(stream), Conn::new(Asks, &Limits::new(), now)), client)
+    }
+
+    #[test]
+    fn who_waits_for_more_or_looks_earlier_covers_the_rest() {
+        use Interest::{None, Write};
+        let watch = |interest, ms| Watch { interest, deadline: Time::from_ms(ms) };
+        for (has, asked, covered) in [
+            (watch(Write, 5), watch(Write, 5), true),
+            (watch(Write, 5), watch(None, 6), true),
+            (watch(Write, 5), watch(Write, 4), false),
+            (watch(None, 5), watch(Write, 5), false),
+            (watch(None, 5), watch(None, 4), false),
+        ] {
+            assert_eq!(has.covers(asked), covered, "{has:?} {asked:?}");
+        }
+    }
+
     #[test]
     fn what_is_pushed_is_sent_although_its_thread_was_woken_and_does_not_run() {
         const PUSH: [u8; 1000] = [b'x'; 1000];
         const PUSHES: usize = 20;
         let common = Common::new(&Settings::default()).unwrap();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let stream = listener.accept().unwrap().0;
-        stream.set_nonblocking(true).unwrap();
-        let connection = Conn::new(Asks, &Limits::new(), common.clock.now());
-        let entry = Entry::new(Token::from_bits(1), Arc::new(stream), connection);
+        let (entry, mut client) = connected(Token::from_bits(1), common.clock.now());
         let interest = {
             let mut seat = entry.lock();
             // As its thread leaves it when it waits for the answer; there is no thread that could wake up.

@@ -206,6 +206,13 @@ mod tests {
     }
 
     #[test]
+    fn a_client_whose_protocol_panicked_before_it_began_counts_as_that_alone() {
+        let mut ledger = Ledger::new(None);
+        ledger.never_opened();
+        assert_eq!(ledger.counts(), Counts { panicked: 1, ..Counts::new() });
+    }
+
+    #[test]
     fn a_crowd_of_refused_clients_closes_the_door() {
         let mut ledger = Ledger::new(Some(1));
         let now = Time::from_ms(0);
@@ -243,6 +250,14 @@ mod tests {
         assert!(!ledger.may_complain(Complaint::NoThread, Time::from_ms(60_000)));
         assert!(ledger.may_complain(Complaint::ProtocolPanicked, Time::from_ms(60_000)));
         assert!(ledger.may_complain(Complaint::NoThread, Time::from_ms(60_001)));
+    }
+
+    #[test]
+    fn each_complaint_has_a_line_of_its_own() {
+        let texts =
+            [Complaint::AcceptExhausted, Complaint::NoThread, Complaint::ProtocolPanicked].map(Complaint::text);
+        assert!(texts.iter().all(|text| !text.is_empty() && !text.contains('\n')));
+        assert!(texts[0] != texts[1] && texts[1] != texts[2] && texts[2] != texts[0]);
     }
 
     #[test]

@@ -116,6 +116,16 @@ mod tests {
     }
 
     #[test]
+    fn an_error_is_something_to_receive() {
+        let trouble = Readiness { readable: true, hangup: true, ..Readiness::NONE };
+        for said in [PollFlags::ERR, PollFlags::HUP, PollFlags::NVAL] {
+            assert_eq!(readiness(said), trouble, "{said:?}");
+        }
+        assert_eq!(readiness(PollFlags::IN), Readiness { readable: true, ..Readiness::NONE });
+        assert_eq!(readiness(PollFlags::OUT), Readiness::NONE);
+    }
+
+    #[test]
     fn milliseconds_round_up() {
         for (nanos, ms) in [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2)] {
             assert_eq!(whole_milliseconds(Duration::from_nanos(nanos)), Duration::from_millis(ms));

@@ -53,3 +53,26 @@ impl<P> Registry<P> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evserver_core::Time;
+
+    use crate::entry::tests::connected;
+
+    #[test]
+    fn each_is_found_by_a_name_of_its_own_until_it_leaves() {
+        let registry = Registry::new();
+        let names = [registry.name(), registry.name(), registry.name()];
+        for name in names {
+            assert_ne!(name, Token::default(), "that one is nobody's");
+            assert!(registry.get(name).is_none());
+            registry.insert(Arc::new(connected(name, Time::from_ms(0)).0));
+        }
+        assert_eq!(registry.all().len(), names.len());
+        registry.remove(names[1]);
+        let found = names.map(|name| registry.get(name).map(|entry| entry.token));
+        assert_eq!(found, [Some(names[0]), None, Some(names[2])]);
+    }
+}

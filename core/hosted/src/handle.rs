@@ -169,6 +169,23 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{TryRecvError, channel};
 
+    #[test]
+    fn what_is_handed_over_wakes_the_loop_and_comes_in_order() {
+        let (handle, woken) = Handle::<()>::pair().unwrap();
+        let token = Token::from_bits(7);
+        handle.push(token, *b"one");
+        handle.push_or(token, *b"three", |_| {});
+        #[cfg(unix)]
+        handle.control(Control::Drain);
+        woken.wait(None).unwrap();
+        let expected = [format!("Push({token:?}, 3)"), format!("Push({token:?}, 5)"), "Control(Drain)".to_owned()];
+        let expected = if cfg!(unix) { &expected[..] } else { &expected[..2] };
+        assert_eq!(handle.len(), expected.len());
+        assert!(!handle.is_empty());
+        let came: Vec<_> = std::iter::from_fn(|| handle.next()).map(|job| format!("{job:?}")).collect();
+        assert_eq!(came, expected);
+    }
+
     /// A handle in a job of its own queue would keep both alive for ever.
     #[test]
     fn nothing_waits_for_a_loop_that_has_ended() {

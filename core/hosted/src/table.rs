@@ -58,14 +58,29 @@ impl<E> Storage<E> for Table<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
-    fn it_grows_by_blocks_and_keeps_what_is_there() {
+    fn it_grows_by_blocks_in_which_each_slot_is_one_of_its_own() {
         let mut table = Table::<u64>::new();
         assert!(table.slot(0).is_none());
-        assert!(table.grow() && table.grow());
+        assert!(table.grow());
+        let first: *const _ = table.slot(0).unwrap();
+        assert!(table.grow());
+        assert!(std::ptr::eq(first, table.slot(0).unwrap()), "it never moves");
         assert_eq!(table.capacity(), 2 * BLOCK_SLOTS);
-        assert!(table.slot_mut(BLOCK_SLOTS).is_some());
+        let slots: HashSet<*const Slot<u64>> =
+            (0..2 * BLOCK_SLOTS).map(|index| std::ptr::from_ref(table.slot_mut(index).unwrap())).collect();
+        assert_eq!(slots.len(), 2 * BLOCK_SLOTS as usize);
+        assert!((0..2 * BLOCK_SLOTS).all(|index| slots.contains(&std::ptr::from_ref(table.slot(index).unwrap()))));
         assert!(table.slot(2 * BLOCK_SLOTS).is_none());
+    }
+
+    #[test]
+    fn it_has_room_for_more_than_a_million() {
+        let mut table = Table::<()>::new();
+        while table.capacity() <= 1_100_000 {
+            assert!(table.grow(), "at {}", table.capacity());
+        }
     }
 }

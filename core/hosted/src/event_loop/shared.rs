@@ -84,6 +84,16 @@ mod tests {
     }
 
     #[test]
+    fn there_is_at_least_one_loop() {
+        for (asked, loops) in [(0, 1), (1, 1), (3, 3)] {
+            let shared = Shared::new(asked);
+            assert_eq!(shared.loops(), loops);
+            shared.publish(loops as usize - 1, &Counts { served: 1, ..Counts::new() });
+            assert_eq!(shared.counts().served, 1);
+        }
+    }
+
+    #[test]
     fn the_peak_is_of_all_loops_at_one_time() {
         let shared = Shared::new(2);
         shared.publish(0, &Counts { served: 5, open: 1, peak: 3, ..Counts::new() });
