@@ -23,7 +23,10 @@ struct Program {
 
 impl Program {
     fn start(program: &str, arguments: &[&str]) -> Self {
-        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        // Tests that a script runs behind `&` are started with SIGINT ignored, and so would the program and its children be.
+        let mut command = Command::new("env");
+        let command = command.args(["--default-signal=INT", program]).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
