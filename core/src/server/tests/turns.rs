@@ -147,6 +147,20 @@ fn the_idle_limit_counts_from_the_end_of_a_long_turn() {
     assert_eq!(scene.server.counts().timed_out, 1);
 }
 
+/// Rule 5.
+#[test]
+fn the_two_seconds_of_who_lingers_count_from_the_end_of_a_long_turn_that_they_began_in_and_of_no_other() {
+    for (turn_began_ms, expected_ms) in [(0, 3_000), (500, 2_000)] {
+        let mut scene = Scene::new(1, 1);
+        scene.client_sends(0, b"quit\n");
+        scene.server.end_turn(NOW.after(turn_began_ms), NOW.after(turn_began_ms + 1_000));
+        scene.server.run(&mut scene.desk, NOW.after(expected_ms));
+        assert!(!scene.is_gone(0), "early, in a turn from {turn_began_ms} ms");
+        scene.server.run(&mut scene.desk, NOW.after(expected_ms + 250));
+        assert!(scene.is_gone(0), "late, in a turn from {turn_began_ms} ms");
+    }
+}
+
 #[test]
 fn a_shutdown_tells_each_once_and_sleeps_until_who_does_not_read_does() {
     let mut scene = Scene::new(1, 1);
