@@ -108,6 +108,7 @@ impl<const N: usize> Engine<N> {
             world.trace(|| format!("turn {}, due {:?}", world.turns, self.server.next_deadline()));
             world.turn_began_us = world.clock_us;
             let events = world.wait();
+            world.read_us = world.clock_us;
             (Time::from_ms(world.now_ms()), events)
         };
         let before = self.world.borrow().progress;

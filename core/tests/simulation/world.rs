@@ -38,6 +38,8 @@ pub struct World {
     pub resumed_us: u64,
     /// When the turn began, as the server knows it.
     pub turn_began_us: u64,
+    /// The clock as the server read it for this turn, behind its wait.
+    pub read_us: u64,
     /// Turns that took long: the millisecond in which each began, and when it ended.
     long_turns: Vec<(u64, u64)>,
     /// When a shutdown that has begun must be over.
@@ -101,6 +103,7 @@ impl World {
             clock_us,
             resumed_us: clock_us,
             turn_began_us: clock_us,
+            read_us: clock_us,
             long_turns: Vec::new(),
             drain_due_us: None,
             at_once: false,
