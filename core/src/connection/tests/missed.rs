@@ -30,6 +30,19 @@ fn it_is_told_once_when_there_is_room_again() {
 }
 
 #[test]
+fn it_is_told_also_in_the_middle_of_a_line_that_is_received() {
+    let script = Script::<NEWLINE>::new();
+    let mut talk = Talk::<_, 8>::new(script.clone());
+    talk.receive(b"half");
+    assert_eq!(talk.connection.push(b"first.", talk.now), Ok(()));
+    assert_eq!(talk.connection.push(b"second", talk.now), Err(NoRoom));
+    script.say(" 1 lost", Next::Line);
+    talk.expect(b"first. 1 lost");
+    talk.receive(b" a\n");
+    assert_eq!(script.calls(), [Call::Open, Call::Missed(1), line(b"half a")]);
+}
+
+#[test]
 fn it_is_told_before_the_next_line_and_no_reply_lands_in_what_it_says() {
     let (script, mut talk) = nearly_full();
     assert_eq!(talk.connection.push(b"second", talk.now), Err(NoRoom));
