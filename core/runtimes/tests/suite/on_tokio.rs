@@ -1,10 +1,7 @@
 //! The black-box suite against the core on tokio.
-#![cfg(unix)]
 
-mod without;
-
+use crate::without::WITHOUT;
 use evserver_conformance::{Command, check};
-use without::WITHOUT;
 
 #[test]
 fn conformance() {

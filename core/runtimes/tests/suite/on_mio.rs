@@ -1,10 +1,7 @@
 //! The black-box suite against the core on mio.
-#![cfg(unix)]
 
-mod without;
-
+use crate::without::WITHOUT;
 use evserver_conformance::{Command, Suite, Target, Traits};
-use without::WITHOUT;
 
 /// mio reports changes, so only a receive that would block says that there is no more: one more a reply.
 const CALLS_A_REPLY: f64 = 3.1;
