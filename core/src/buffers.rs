@@ -133,7 +133,7 @@ impl<const N: usize> Input<N> {
         self.window.len() == N
     }
 
-    /// Whether everything in it was searched. If it is not full, more of the line can come.
+    /// Whether it holds something and all of that was searched: no newline is in it.
     #[inline]
     pub fn is_part_of_line(&self) -> bool {
         let len = self.len();

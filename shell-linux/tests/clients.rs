@@ -15,7 +15,8 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        // Tests that a script runs behind `&` are started with SIGINT ignored, and so would their server be.
+        // Tests that a script runs behind `&` are started with SIGINT ignored, and so would their server be. GNU's env can
+        // change that.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_evserver"), "--listen", "localhost:0"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

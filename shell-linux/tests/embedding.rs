@@ -23,7 +23,7 @@ struct Program {
 
 impl Program {
     fn start(program: &str, arguments: &[&str]) -> Self {
-        // Tests that a script runs behind `&` are started with SIGINT ignored, and so would the program and its children be.
+        // As in `clients.rs`: behind a script's `&` SIGINT is ignored, by its children too.
         let mut command = Command::new("env");
         let command = command.args(["--default-signal=INT", program]).args(arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -127,8 +127,8 @@ impl<P: Protocol> Entry<P> {
         let Seat { connection: Some(connection), parked, .. } = &mut *seat else { return (None, None) };
         let done = work(common, connection);
         if *parked {
-            // Until its thread runs, more may be pushed than there is room for: so it is sent here. An answer is that
-            // thread's work.
+            // Until its thread runs, more may be pushed than there is room for: so output is sent here. An answer that
+            // finds no output pending is left to that thread.
             if connection.interest() == Interest::Write {
                 let mut nothing_said = Readiness::NONE;
                 turn(common, connection, &self.stream, &mut nothing_said);

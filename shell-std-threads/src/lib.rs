@@ -71,7 +71,7 @@
 //! # What is different
 //!
 //! * While an answer comes from elsewhere ([`Next::Later`]) nobody looks at the socket: that the peer has reset the
-//!   connection is seen when the answer is sent.
+//!   connection is seen when the answer, or a push, is sent.
 //! * A protocol that is called at the end of the time for a shutdown cannot be stopped; `serve` returns a second later
 //!   all the same, and its thread ends when the call does.
 //! * A stop of the whole process (SIGSTOP, SIGCONT) adds its length to the waits that were under way: Linux has ppoll(2)

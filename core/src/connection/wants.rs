@@ -75,7 +75,7 @@ impl<P: Protocol, B: BorrowMut<Buffers<N>>, const N: usize> Connection<P, B, N> 
     }
 
     /// Whether all that is buffered is the beginning of a line, and known to be: more room for output changes nothing.
-    /// A line that fills the buffer is none any more: it is too long, and that is another step.
+    /// A full buffer without a newline never comes here: that line is too long, and the step is another.
     #[inline]
     pub(super) fn lacks_rest_of_line(&self) -> bool {
         matches!(self.state, State::Open(Step::Line))

@@ -17,8 +17,8 @@ pub struct Attached {
     trace: Trace,
 }
 
-/// For so long a server makes no call before strace goes, if it comes to that within the limit: a call that strace has begun
-/// to let fail when it goes gives ENOSYS instead, as no kernel does.
+/// Before strace goes the server must have made no call for so long, or the limit is over: a call that strace has begun to
+/// let fail when it goes gives ENOSYS, as no kernel does.
 const QUIET: Duration = Duration::from_millis(20);
 const QUIET_LIMIT: Duration = Duration::from_secs(1);
 

@@ -63,7 +63,7 @@ fn who_sends_without_end_has_a_turn_of_64_kib_and_then_each_other_one_has_too() 
     let second = left(&scene);
     let moved = [0, 1].map(|client| first[client] - second[client]);
     assert!(moved.iter().all(|moved| (1..=most).contains(moved)), "{moved:?}");
-    assert_eq!([0, 1].map(|client| scene.line(client).told), [1, 1], "whose events were not waited for");
+    assert_eq!([0, 1].map(|client| scene.line(client).told), [1, 1], "a turn that was spent changes no interest");
 }
 
 #[test]
@@ -122,7 +122,7 @@ impl Storage<Client<Desk, 64>> for Boastful {
 
 #[test]
 fn who_was_counted_in_and_has_no_place_is_counted_out() {
-    // The other one was refused, or let in.
+    // At a limit of one the second client is to be refused, at two to be served; there is a place for neither.
     for max_connections in [Some(1), Some(2)] {
         let settings = Settings { max_connections, ..Settings::default() };
         let mut server = Server::<Desk, _, 64>::new(Boastful([Slot::new()]), settings);
@@ -162,7 +162,7 @@ fn the_two_seconds_of_who_lingers_count_from_the_end_of_a_long_turn_that_they_be
 }
 
 #[test]
-fn a_shutdown_tells_each_once_and_sleeps_until_who_does_not_read_does() {
+fn a_shutdown_sleeps_while_a_client_does_not_read_and_sends_the_rest_when_it_does() {
     let mut scene = Scene::new(1, 1);
     scene.line(0).stuck = true;
     scene.client_sends(0, b"one\ntw");

@@ -30,6 +30,7 @@ const fn call(
 
 /// Man pages of section 2, with those errors of tcp(7), ip(7) and socket(7) that they refer to.
 pub const CALLS: &[Call] = &[
+    // As the BSDs' pages have it: only the kqueue shell makes this call.
     call(
         "accept",
         &["ECONNABORTED", "EINTR", "EMFILE", "ENFILE", "ENOMEM"],
