@@ -36,16 +36,14 @@ impl Default for Options {
 /// # Errors
 ///
 /// Those of starting the first threads, of poll(2) and of the stop handle; clients' errors are theirs alone.
-pub fn serve<P, F>(listeners: Vec<Listening>, options: Options, make: F) -> io::Result<Report>
+pub fn serve<P, F>(mut listeners: Vec<Listening>, options: Options, make: F) -> io::Result<Report>
 where
     P: Protocol + Send + 'static,
     F: FnMut(&Peer<P>) -> P,
 {
     let Options { settings, stop, stack_bytes } = options;
-    for listening in &listeners {
-        // An accept that waits would hear no bell.
-        listening.listener.set_nonblocking(true)?;
-    }
+    // An accept that waits would hear no bell.
+    listeners.iter_mut().try_for_each(Listening::never_wait)?;
     let stop = stop.map_or_else(StopHandle::new, Ok)?;
     let shared = Arc::new(Shared::new(&settings)?);
     let (handle, woken) = Handle::pair()?;

@@ -99,7 +99,7 @@ pub struct Setup {
 pub fn run<B, P, F>(
     first: B,
     other: impl Fn() -> io::Result<B>,
-    listeners: Vec<Listening>,
+    mut listeners: Vec<Listening>,
     setup: &Setup,
     make: F,
 ) -> io::Result<Report>
@@ -108,14 +108,14 @@ where
     P: Protocol,
     F: Fn(&Peer<P>) -> P + Sync,
 {
-    never_wait(&listeners)?;
+    // An accept that waits would hold up the whole loop.
+    listeners.iter_mut().try_for_each(Listening::never_wait)?;
     let (first_handle, first_woken) = Handle::pair()?;
     let shared = Shared::new(setup.loops);
     // All that takes descriptors, before the first client could take the last of them.
     let mut others = Vec::new();
     for _ in 1..setup.loops {
         let theirs = listeners.iter().map(Listening::another).collect::<io::Result<Vec<_>>>()?;
-        never_wait(&theirs)?;
         others.push((other()?, theirs, Handle::pair()?));
     }
     let handles: Vec<_> = others.iter().map(|(_, _, (handle, _))| handle.clone()).collect();
@@ -152,11 +152,6 @@ where
             None => Ok(Report { counts: shared.counts(), at_once: at_once? }),
         }
     })
-}
-
-/// An accept that waits would hold up the whole loop.
-fn never_wait(listeners: &[Listening]) -> io::Result<()> {
-    listeners.iter().try_for_each(|listening| listening.listener.set_nonblocking(true))
 }
 
 /// Ends the other loops when the first one does, however it does.

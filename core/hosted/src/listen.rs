@@ -66,6 +66,16 @@ impl Listening {
         Ok(Self { listener, address, options: *options })
     }
 
+    /// Has `accept` never wait from now on, here and on sockets that [`another`](Self::another) opens.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn never_wait(&mut self) -> io::Result<()> {
+        self.options.blocking = false;
+        self.listener.set_nonblocking(true)
+    }
+
     /// One more socket on the same address, for one more loop; the kernel spreads clients over them.
     ///
     /// # Errors
