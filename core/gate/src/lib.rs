@@ -19,14 +19,9 @@ use evserver_core::{
     Token, Transport, Turn, Wants, drive, parse_decimal,
 };
 
-type Echo = Connection<NumberedEcho, &'static mut Buffers>;
+use sys::export;
 
-macro_rules! export {
-    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name($($argument: $type),*) $(-> $result)? $body
-    )*};
-}
+type Echo = Connection<NumberedEcho, &'static mut Buffers>;
 
 export! {
     gate_connection_new(out: &mut Echo, limits: &Limits, now: Time) {
