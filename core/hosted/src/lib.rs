@@ -12,6 +12,7 @@ mod descriptors;
 pub mod event_loop;
 mod handle;
 mod listen;
+mod moved;
 mod pool;
 mod program;
 mod reason;
@@ -29,6 +30,7 @@ pub use cli::{CommonArgs, DEFAULT_BACKLOG, DEFAULT_PORT, LoopArgs, parse, parse_
 pub use descriptors::raise_descriptor_limit;
 pub use handle::{Control, Handle, Job, Outcome, Peer};
 pub use listen::{ListenError, ListenOptions, Listening, listen, listen_all, listen_for_loops};
+pub use moved::moved;
 pub use pool::Pool;
 pub use program::program;
 pub use reason::reason;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use evserver_core::{Io, Transport};
-use evserver_runtimes::moved;
+use evserver_hosted::moved;
 use mio::net::TcpStream;
 
 /// A connected stream. mio wants it mutable to register it, where the core's host has it shared.

@@ -1,4 +1,4 @@
-//! What the examples of this package have in common: the clock, what an accept and a transfer come to, and the transcripts.
+//! What the examples of this package have in common: the clock, what an error of accept means, and the transcripts.
 //!
 //! Each example is a program of its own in the folder of its runtime's name. They show three ways to use
 //! `evserver-core`: the bare [`Connection`](evserver_core::Connection) (`cortex-m`), a connection with
@@ -8,11 +8,9 @@
 #[cfg(unix)]
 mod accept;
 mod clock;
-mod moved;
 mod transcripts;
 
 #[cfg(unix)]
 pub use accept::accepted;
 pub use clock::Clock;
-pub use moved::moved;
 pub use transcripts::{Named, transcripts};

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use evserver_core::{Interest, Io, Time, Transport};
-use evserver_runtimes::{Clock, moved};
+use evserver_hosted::moved;
+use evserver_runtimes::Clock;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
