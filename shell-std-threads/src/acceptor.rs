@@ -137,7 +137,7 @@ where
         shared.registry.insert(Arc::clone(&entry));
         let kept = Arc::clone(&entry);
         // Before the thread could say that it is over.
-        let running = common.ledger().counts().open;
+        let running = common.ledger().running();
         let opened = common.ledger().opened();
         let theirs = Arc::clone(shared);
         let started = self.threads.start(running, move || client::run(&theirs, entry));

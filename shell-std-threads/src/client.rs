@@ -19,10 +19,11 @@ pub fn run<P: Protocol>(shared: &Shared<P>, entry: Arc<Entry<P>>) {
     let reason = catch_unwind(AssertUnwindSafe(|| serve(common, &entry))).unwrap_or(CloseReason::Panicked);
     shared.registry.remove(entry.token);
     entry.vacate(common);
+    common.ledger().ended(reason);
     // Someone who polls it still may hold it for a moment; the peer is not to wait for that.
     let _ = entry.stream.shutdown(Shutdown::Both);
     drop(entry);
-    let tell = common.ledger().closed(reason);
+    let tell = common.ledger().closed();
     common.left(tell);
 }
 
@@ -67,6 +68,39 @@ fn serve<P: Protocol>(common: &Common, entry: &Entry<P>) -> CloseReason {
                 guarded(common, connection, |connection| connection.failed());
             }
             Readiness::NONE
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Read};
+    use std::thread;
+    use std::time::Duration;
+
+    use evserver_core::{Settings, Token};
+
+    use crate::entry::tests::connected;
+
+    #[test]
+    fn a_peer_sees_the_end_only_after_its_place_is_free() {
+        let shared = Shared::new(&Settings::default()).unwrap();
+        let common = &shared.common;
+        let (entry, mut peer) = connected(Token::from_bits(1), common.clock.now());
+        let _ = common.ledger().opened();
+        common.enter(Phase::Over);
+        thread::scope(|scope| {
+            let ledger = common.ledger();
+            scope.spawn(|| run(&shared, Arc::new(entry)));
+            // Nobody can be counted out meanwhile.
+            peer.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            let early = peer.read(&mut [0]).unwrap_err().kind();
+            assert!(matches!(early, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{early}");
+            drop(ledger);
+            peer.set_read_timeout(None).unwrap();
+            assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+            assert_eq!(common.ledger().counts().open, 0);
         });
     }
 }

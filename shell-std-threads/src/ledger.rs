@@ -17,6 +17,8 @@ pub struct Ledger {
     limit: Option<u32>,
     /// Refused clients that are still connected.
     refused: u32,
+    /// Clients that are over, but for closing their sockets.
+    closing: u32,
     rest: Rest,
     draining: bool,
     /// When the next complaint of each kind is due at the earliest.
@@ -65,6 +67,7 @@ impl Ledger {
             counts: Counts::new(),
             limit,
             refused: 0,
+            closing: 0,
             rest: Rest::Not,
             draining: false,
             complain_after: [Time::from_ms(0); Complaint::KINDS],
@@ -74,6 +77,11 @@ impl Ledger {
     /// What was counted up to now.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Threads that serve a client or are about to end.
+    pub fn running(&self) -> u64 {
+        self.counts.open + u64::from(self.closing)
     }
 
     /// Whether one more client may be served. Only the thread that accepts asks and lets in.
@@ -109,9 +117,16 @@ impl Ledger {
         }
     }
 
-    /// A client that was served is over. Says whether the thread that accepts has to know.
-    pub fn closed(&mut self, reason: CloseReason) -> bool {
+    /// A client that was served is over, and its place is free. To be said before the peer can see the end: who comes
+    /// again at once is to find that place.
+    pub fn ended(&mut self, reason: CloseReason) {
         self.counts.closed(reason);
+        self.closing += 1;
+    }
+
+    /// The socket of one that has ended is closed. Says whether the thread that accepts has to know.
+    pub fn closed(&mut self) -> bool {
+        self.closing -= 1;
         self.left()
     }
 
@@ -159,7 +174,7 @@ impl Ledger {
 
     /// Whether a shutdown is over.
     pub fn is_done(&self) -> bool {
-        self.draining && self.counts.open == 0 && self.refused == 0
+        self.draining && self.running() == 0 && self.refused == 0
     }
 
     /// Whether to say this now: not twice a minute.
@@ -191,8 +206,11 @@ mod tests {
         let _ = ledger.opened();
         assert!(!ledger.has_place());
         ledger.refused();
-        assert!(!ledger.closed(CloseReason::Protocol), "nobody waits for that");
-        assert!(ledger.has_place());
+        ledger.ended(CloseReason::Protocol);
+        assert!(ledger.has_place(), "before the peer can know");
+        assert_eq!(ledger.running(), 1);
+        assert!(!ledger.closed(), "nobody waits for that");
+        assert_eq!(ledger.running(), 0);
         assert_eq!(ledger.counts(), Counts { served: 1, peak: 1, refused: 1, ..Counts::new() });
     }
 
@@ -223,10 +241,8 @@ mod tests {
         ledger.refused();
         assert_eq!(ledger.door(now), Err(None));
         let _ = ledger.opened();
-        assert!(
-            !ledger.closed(CloseReason::Protocol),
-            "a served client that leaves makes no room for refused ones"
-        );
+        ledger.ended(CloseReason::Protocol);
+        assert!(!ledger.closed(), "a served client that leaves makes no room for refused ones");
         assert!(ledger.refused_left());
         assert_eq!(ledger.door(now), Ok(()));
     }
@@ -239,7 +255,13 @@ mod tests {
         assert_eq!(ledger.door(Time::from_ms(5_999)), Err(Some(Time::from_ms(6_000))));
         assert_eq!(ledger.door(Time::from_ms(6_000)), Ok(()));
         ledger.exhausted(Time::from_ms(6_000));
-        assert!(ledger.closed(CloseReason::PeerEnd));
+        ledger.ended(CloseReason::PeerEnd);
+        assert_eq!(
+            ledger.door(Time::from_ms(6_000)),
+            Err(Some(Time::from_ms(7_000))),
+            "its descriptor is not free yet"
+        );
+        assert!(ledger.closed());
         assert_eq!(ledger.door(Time::from_ms(6_001)), Ok(()));
     }
 
@@ -266,8 +288,9 @@ mod tests {
         let _ = ledger.opened();
         ledger.refused();
         ledger.drain();
-        assert!(!ledger.closed(CloseReason::Drained));
-        assert!(ledger.refused_left());
+        ledger.ended(CloseReason::Drained);
+        assert!(!ledger.refused_left());
+        assert!(ledger.closed());
         assert!(ledger.is_done());
     }
 }
