@@ -111,11 +111,20 @@ impl Drop for Signals {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use SignalRequest::{Report, Stop};
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
+    use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+    /// Held for writing while a test sends signals, which any thread may get.
+    static SENDING: RwLock<()> = RwLock::new(());
+
+    /// While this lives no test sends a signal, which would end a wait early.
+    pub fn no_signals() -> RwLockReadGuard<'static, ()> {
+        SENDING.read().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Waits until the queue has something to look at; only a failing test waits long.
     fn wait(signals: &Signals) {
@@ -134,6 +143,7 @@ mod tests {
     /// One test, since signals are the whole process's.
     #[test]
     fn signals_are_noted_counted_and_given_back() {
+        let _sending = SENDING.write().unwrap_or_else(PoisonError::into_inner);
         // One that came while it was blocked, before anybody watched.
         let terminate = SignalSet::of(&[libc::SIGTERM]);
         let mask = sys::block_signals(&terminate).unwrap();

@@ -6,15 +6,23 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::RwLockReadGuard;
 use std::time::{Duration, Instant};
 
 use evserver_core::Token;
+
+use crate::signals::tests::no_signals;
 
 /// What must come comes within so many milliseconds; only a failing test waits so long.
 const LIMIT_MS: Option<u64> = Some(20_000);
 
 /// More than any process has here: EBADF.
 const NO_DESCRIPTOR: i32 = 60_000;
+
+/// A poller whose waits no signal of another test ends.
+fn poller() -> (Poller, RwLockReadGuard<'static, ()>) {
+    (Poller::new().unwrap(), no_signals())
+}
 
 fn client(number: u64) -> Source {
     Source::Client(Token::from_bits(number))
@@ -124,7 +132,7 @@ fn no_change_is_lost_when_one_fails_and_there_are_many() {
     // More than there is room for in one answer.
     let bad = || (0..CLIENTS).step_by(2);
     let no_descriptor = |number: u64| NO_DESCRIPTOR + number as i32;
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let (mut peer, socket) = UnixStream::pair().unwrap();
     peer.write_all(b"x").unwrap();
     // Each duplicate is readable, and a descriptor of its own.
@@ -164,7 +172,7 @@ fn crowd() -> (UnixStream, Vec<UnixStream>) {
 
 #[test]
 fn a_turn_is_bounded_however_many_changes_there_are() {
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let (mut peer, sockets) = crowd();
     peer.write_all(b"x").unwrap();
     for (number, socket) in (0..).zip(&sockets) {
@@ -176,7 +184,7 @@ fn a_turn_is_bounded_however_many_changes_there_are() {
 
 #[test]
 fn after_a_refusal_nothing_is_waited_for() {
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let (_peer, sockets) = crowd();
     poller.interests.set(NO_DESCRIPTOR, client(1000), Interest::Read);
     for (number, socket) in (0..).zip(&sockets) {
@@ -190,7 +198,7 @@ fn after_a_refusal_nothing_is_waited_for() {
 
 #[test]
 fn changes_ride_with_the_wait_and_levels_last() {
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let (mut peer, socket) = UnixStream::pair().unwrap();
     poller.watch(&socket, client(1), Interest::Write);
     poller.rewatch(&socket, client(1), Interest::Read);
@@ -213,7 +221,7 @@ fn changes_ride_with_the_wait_and_levels_last() {
 
 #[test]
 fn nothing_is_heard_of_a_client_that_left_though_a_duplicate_lives() {
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let (mut peer, socket) = UnixStream::pair().unwrap();
     let _duplicate = socket.try_clone().unwrap();
     poller.watch(&socket, client(1), Interest::Read);
@@ -233,7 +241,7 @@ fn a_half_close_over_tcp_is_no_hangup() {
     let (socket, _) = listener.accept().unwrap();
     peer.write_all(b"abcde").unwrap();
     peer.shutdown(Shutdown::Write).unwrap();
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     poller.watch(&socket, client(1), Interest::Read);
     poller.wait(LIMIT_MS).unwrap();
     let readable = Event { source: client(1), readable: true, writable: false, hangup: false };
@@ -242,7 +250,7 @@ fn a_half_close_over_tcp_is_no_hangup() {
 
 #[test]
 fn a_wait_without_events_ends_in_time_and_not_before() {
-    let mut poller = Poller::new().unwrap();
+    let (mut poller, _quiet) = poller();
     let before = Instant::now();
     poller.wait(Some(20)).unwrap();
     assert!(before.elapsed() >= Duration::from_millis(20));

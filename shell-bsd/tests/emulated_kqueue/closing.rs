@@ -26,6 +26,7 @@ fn readable() -> (UnixStream, UnixStream) {
 /// the descriptor."
 #[test]
 fn closing_a_descriptor_removes_its_events() {
+    let _closed_for_good = no_children();
     let (_near, far) = readable();
     let queue = queue(&[on(&far, EVFILT_READ, EV_ADD), on(&far, EVFILT_WRITE, EV_ADD)]);
     let delete = on(&far, EVFILT_READ, EV_DELETE);
@@ -41,6 +42,7 @@ fn closing_a_descriptor_removes_its_events() {
 /// added, and then as something new.
 #[test]
 fn a_number_that_is_used_again_starts_anew() {
+    let _closed_for_good = no_children();
     let (_near, far) = readable();
     let (_other_near, other) = readable();
     let mut number: OwnedFd = far.into();

@@ -43,6 +43,7 @@ fn a_cleared_end_comes_once() {
 /// "When the last writer disconnects, the filter will set EV_EOF in flags."
 #[test]
 fn the_last_writers_end_is_an_eof_of_a_pipe() {
+    let _closed_for_good = no_children();
     let (reader, mut writer) = std::io::pipe().unwrap();
     let second = writer.try_clone().unwrap();
     let queue = queue(&[on(&reader, EVFILT_READ, EV_ADD)]);

@@ -159,6 +159,7 @@ fn udata_is_kept_on_demand() {
 /// epoll, and must not wake the wait over and over.
 #[test]
 fn a_hang_up_on_a_disabled_event_leaves_the_queue_asleep() {
+    let _closed_for_good = no_children();
     let (near, far) = UnixStream::pair().unwrap();
     let inner = queue(&[on(&far, EVFILT_READ, EV_ADD | EV_DISABLE), on(&far, EVFILT_WRITE, EV_ADD | EV_DISABLE)]);
     drop(near);

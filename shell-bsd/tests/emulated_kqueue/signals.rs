@@ -112,7 +112,7 @@ fn the_default_action_still_ends_the_process() {
         drop(queue);
         return;
     }
-    let output = alone_command(name, PLAIN).output().unwrap();
+    let output = run_alone(name, PLAIN);
     assert_eq!(output.status.signal(), Some(libc::SIGTERM));
 }
 

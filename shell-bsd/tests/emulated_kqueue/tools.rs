@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::ptr;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 pub use evserver_bsd::emulated::*;
@@ -136,16 +137,27 @@ pub fn is_alone(name: &str) -> bool {
     std::env::var(ALONE).is_ok_and(|value| value == name)
 }
 
-/// A command that runs this program for the one test `name`, started by
-/// `prefix` (a shell command that ends in `exec "$@"`), or as it is.
-pub fn alone_command(name: &str, prefix: &str) -> Command {
-    let mut command = Command::new("sh");
-    command
+/// Held for writing while there is a child, which has a copy of every descriptor
+/// until it executes its program.
+static CHILDREN: RwLock<()> = RwLock::new(());
+
+/// No other test starts a process while this lives: what is closed then is closed
+/// for good.
+pub fn no_children() -> RwLockReadGuard<'static, ()> {
+    CHILDREN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs this program for the one test `name`, started by `prefix` (a shell command
+/// that ends in `exec "$@"`).
+pub fn run_alone(name: &str, prefix: &str) -> Output {
+    let _children = CHILDREN.write().unwrap_or_else(PoisonError::into_inner);
+    Command::new("sh")
         .args(["-c", prefix, "sh"])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(ALONE, name);
-    command
+        .env(ALONE, name)
+        .output()
+        .unwrap()
 }
 
 /// Runs `body` in a process where no other test opens descriptors or sends
@@ -154,7 +166,7 @@ pub fn alone(name: &str, prefix: &str, body: impl FnOnce()) {
     if is_alone(name) {
         return body();
     }
-    let output = alone_command(name, prefix).output().unwrap();
+    let output = run_alone(name, prefix);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && said.contains("1 passed"),

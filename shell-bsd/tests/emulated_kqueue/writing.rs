@@ -60,6 +60,7 @@ fn a_pipe_is_writable_with_its_space() {
 /// "The filter will set EV_EOF when the reader disconnects".
 #[test]
 fn the_readers_end_is_an_eof_for_the_writer() {
+    let _closed_for_good = no_children();
     let (reader, writer) = std::io::pipe().unwrap();
     let (near, far) = UnixStream::pair().unwrap();
     drop((reader, near));
