@@ -11,9 +11,12 @@ use crate::link;
 use crate::scenario::{Ending, Scenario};
 use crate::world::{Answer, Shared, World};
 
-/// Turns after which a run is taken for one that does not end. One has taken 12 million: all its traffic a byte at a time,
-/// and replies that are longer than their lines (seed 5517).
+/// Turns after which a run is taken for one that does not end.
 const TURNS_AT_MOST: u64 = 50_000_000;
+
+/// Times that somebody is pushed to in a run. Each push is several turns of a client that reads a byte at a time, and each
+/// turn may bring another push: without an end to them a run has none (seed 17905).
+const BURSTS_OF_PUSHES: u64 = 200_000;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub struct Engine<const N: usize> {
     pub idle_turns: u64,
     /// Something other than a transfer happened in the turn.
     pub excused: bool,
+    bursts_left: u64,
 }
 
 /// Runs a scenario to its end; panics where a rule does not hold.
@@ -71,6 +75,7 @@ impl<const N: usize> Engine<N> {
             signal_us,
             idle_turns: 0,
             excused: false,
+            bursts_left: BURSTS_OF_PUSHES,
         }
     }
 
@@ -191,10 +196,12 @@ impl<const N: usize> Engine<N> {
     fn jobs(&mut self, now: Time) {
         let push_to = {
             let world = &mut *self.world.borrow_mut();
-            let may = world.random.per_mille(world.scenario.pushes) && !world.links.is_empty();
+            let may =
+                world.random.per_mille(world.scenario.pushes) && !world.links.is_empty() && self.bursts_left > 0;
             may.then(|| world.random.below(world.links.len() as u64) as usize)
         };
         if let Some(link) = push_to {
+            self.bursts_left -= 1;
             let times = self.world.borrow_mut().random.within(1, 4);
             for _ in 0..times {
                 self.push(link, now);
