@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::watch::{answers, works};
 use crate::process::Call;
-use crate::{Case, Client, Context, DEADLINE, Needs, Outcome, Pace, ensure};
+use crate::{Case, Client, Context, DEADLINE, Needs, NotPassed, Outcome, Pace, ensure};
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -47,33 +47,40 @@ fn by_name(calls: &[Call]) -> String {
     counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
+/// A machine that is busy shows the server its clients one by one, and each takes a wait of its own, which says nothing
+/// about the server: the best of a few measurements counts.
 fn system_calls_a_reply(context: &Context) -> Outcome {
     const CLIENTS: usize = 64;
-    const ROUNDS: u64 = 50;
+    const ROUNDS: u64 = 20;
+    const MEASUREMENTS: u64 = 10;
     let limit = context.traits().calls_a_reply;
     let server = context.launch(&[])?.traced(&[])?.start()?;
     let mut clients = (0..CLIENTS).map(|_| Client::greeted(server.address())).collect::<Result<Vec<_>, _>>()?;
     let trace = server.trace()?;
-    let mark = trace.mark()?;
-    for round in 1..=ROUNDS {
-        for client in &mut clients {
-            client.send(b"abc\n")?;
+    let mut found = Vec::new();
+    for measurement in 0..MEASUREMENTS {
+        let mark = trace.mark()?;
+        for round in 1..=ROUNDS {
+            for client in &mut clients {
+                client.send(b"abc\n")?;
+            }
+            for client in &mut clients {
+                client.expect(format!("{}: abc\n", measurement * ROUNDS + round).as_bytes())?;
+            }
         }
-        for client in &mut clients {
-            client.expect(format!("{round}: abc\n").as_bytes())?;
+        // The last wait, in which the server sleeps now, belongs to it.
+        trace.mark()?;
+        let calls = trace.calls_since(mark)?;
+        let a_reply = calls.len() as f64 / (CLIENTS as f64 * ROUNDS as f64);
+        if a_reply <= limit {
+            return Ok(());
         }
+        found.push(format!("{a_reply:.3} ({})", by_name(&calls)));
     }
-    // The last wait, in which the server sleeps now, belongs to it.
-    trace.mark()?;
-    let calls = trace.calls_since(mark)?;
-    let a_reply = calls.len() as f64 / (CLIENTS as f64 * ROUNDS as f64);
-    let few = a_reply <= limit;
-    ensure!(
-        few,
-        "{CLIENTS} clients in step, a line each, {ROUNDS} rounds: {a_reply:.3} system calls a reply, at most {limit} are right: {}",
-        by_name(&calls)
-    );
-    Ok(())
+    Err(NotPassed::failed(format!(
+        "{CLIENTS} clients in step, a line each, {ROUNDS} rounds: system calls a reply, of which {limit} are right: {}",
+        found.join("; ")
+    )))
 }
 
 fn interest_is_told_once(context: &Context) -> Outcome {
