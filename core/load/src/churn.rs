@@ -177,7 +177,6 @@ impl Run<'_> {
     fn serve(&mut self, index: usize, buffer: &mut [u8]) -> Outcome<()> {
         let ready = self.poller.ready(index);
         let Some(short) = self.alive.get_mut(&ready.key) else {
-            // Its socket is closed, so epoll has forgotten it.
             return Err(Failure::Refused(format!("an event on connection {}, which has ended", ready.key)));
         };
         if ready.writable {
@@ -189,7 +188,11 @@ impl Run<'_> {
         if short.ending {
             if short.is_over(self.plan.end, buffer)? {
                 self.latency.record(short.start.elapsed(), 1);
-                self.alive.remove(&ready.key);
+                if let Some(over) = self.alive.remove(&ready.key) {
+                    // Closing alone would do if no child were ever started meanwhile: epoll tells of a socket as long
+                    // as a copy of it is open; epoll(7), question 6.
+                    over.link.park(&self.poller)?;
+                }
             }
             return Ok(());
         }

@@ -37,13 +37,16 @@ impl Poller {
         Ok(Poller { epoll, events: vec![none; EVENTS].into() })
     }
 
-    /// Waits for events, at most `timeout`; how many there are, 0 after the time or a signal.
+    /// Waits for events, at most `timeout`, and as long once more after a signal or a stop; how many there are, 0 after
+    /// the time.
     pub fn wait(&mut self, timeout: Duration) -> Outcome<usize> {
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
-        match epoll::wait(&self.epoll, &mut self.events[..], Some(&timeout)) {
-            Ok(count) => Ok(count),
-            Err(Errno::INTR) => Ok(0),
-            Err(error) => Err(Failure::io("epoll_wait", error)),
+        loop {
+            match epoll::wait(&self.epoll, &mut self.events[..], Some(&timeout)) {
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Failure::io("epoll_wait", error)),
+            }
         }
     }
 

@@ -5,6 +5,8 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -103,6 +105,24 @@ fn short_connections_end_by_half_close() {
         assert_eq!((report.connections, report.latency_us.count), (300, 300));
         assert!(report.connections_per_second > 0.0);
     }
+}
+
+/// A child has a copy of every descriptor until it executes its program, and epoll tells of a socket as long as one is open.
+#[test]
+fn a_child_that_is_started_meanwhile_keeps_no_ended_connection() {
+    let yardstick = Yardstick::start(&["--greeting"]);
+    let plan = churn::Plan { connections: 1000, concurrency: 16, end: churn::End::HalfClose };
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let report = churn::run(&yardstick.target, &plan, &mut Progress::silent());
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(report.unwrap().connections, 1000);
+    });
 }
 
 #[test]
