@@ -37,8 +37,8 @@ impl Poller {
         Ok(Poller { epoll, events: vec![none; EVENTS].into() })
     }
 
-    /// Waits for events, at most `timeout`, and as long once more after a signal or a stop; how many there are, 0 after
-    /// the time.
+    /// Waits for events, at most `timeout`, and as long again after each signal or stop; how many there are, 0 after the
+    /// time.
     pub fn wait(&mut self, timeout: Duration) -> Outcome<usize> {
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         loop {

@@ -6,7 +6,6 @@ mod common;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -112,16 +111,12 @@ fn short_connections_end_by_half_close() {
 fn a_child_that_is_started_meanwhile_keeps_no_ended_connection() {
     let yardstick = Yardstick::start(&["--greeting"]);
     let plan = churn::Plan { connections: 1000, concurrency: 16, end: churn::End::HalfClose };
-    let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                assert!(Command::new("true").status().unwrap().success());
-            }
-        });
-        let report = churn::run(&yardstick.target, &plan, &mut Progress::silent());
-        done.store(true, Ordering::Relaxed);
-        assert_eq!(report.unwrap().connections, 1000);
+        let load = scope.spawn(|| churn::run(&yardstick.target, &plan, &mut Progress::silent()));
+        while !load.is_finished() {
+            assert!(Command::new("true").status().unwrap().success());
+        }
+        assert_eq!(load.join().unwrap().unwrap().connections, 1000);
     });
 }
 

@@ -78,7 +78,7 @@ fn system_calls_a_reply(context: &Context) -> Outcome {
         found.push(format!("{a_reply:.3} ({})", by_name(&calls)));
     }
     Err(NotPassed::failed(format!(
-        "{CLIENTS} clients in step, a line each, {ROUNDS} rounds: system calls a reply, of which {limit} are right: {}",
+        "{CLIENTS} clients in step, a line each, {ROUNDS} rounds: system calls a reply, where at most {limit} are right: {}",
         found.join("; ")
     )))
 }
