@@ -77,12 +77,12 @@ where
 
     /// Accepts until nobody waits or the turn's share is spent; whoever still waits is there in the next turn.
     fn accept_some(&mut self, listener: usize, most: u32) {
-        let mut progress = false;
+        let (mut progress, mut patience) = (false, true);
         for _ in 0..most {
             match accepted(self.listeners[listener].listener.accept()) {
                 Accepted::Client(stream, address) => {
                     progress = true;
-                    self.admit(stream, address);
+                    self.admit(stream, address, &mut patience);
                     let common = self.common();
                     if common.ledger().door(common.clock.now()).is_err() {
                         return;
@@ -106,8 +106,9 @@ where
         common.complain(Complaint::AcceptExhausted);
     }
 
-    /// Serves a client, or refuses it.
-    fn admit(&mut self, stream: TcpStream, address: SocketAddr) {
+    /// Serves a client, or refuses it. Only the first for whom there is no place waits for one, so that a crowd is refused
+    /// at once.
+    fn admit(&mut self, stream: TcpStream, address: SocketAddr, patience: &mut bool) {
         // Linux makes an accepted socket blocking whatever the listener is, the BSDs do not (accept(2)). On macOS it
         // fails for a connection that has died in the queue.
         if stream.set_nonblocking(true).is_err() {
@@ -117,7 +118,11 @@ where
         let _ = cfg!(target_os = "linux") || stream.set_nodelay(true).is_ok();
         let shared = Arc::clone(&self.shared);
         let stream = Arc::new(stream);
-        if !shared.common.ledger().has_place() {
+        let mut has_place = shared.common.ledger().has_place();
+        if !has_place && std::mem::take(patience) {
+            has_place = shared.common.wait_for_place();
+        }
+        if !has_place {
             return shared.porch.refuse(&shared.common, stream);
         }
         let peer = Peer { address, handle: self.handle.clone() };

@@ -19,7 +19,7 @@ pub fn run<P: Protocol>(shared: &Shared<P>, entry: Arc<Entry<P>>) {
     let reason = catch_unwind(AssertUnwindSafe(|| serve(common, &entry))).unwrap_or(CloseReason::Panicked);
     shared.registry.remove(entry.token);
     entry.vacate(common);
-    common.ledger().ended(reason);
+    common.ended(reason);
     // Someone who polls it still may hold it for a moment; the peer is not to wait for that.
     let _ = entry.stream.shutdown(Shutdown::Both);
     drop(entry);
@@ -84,7 +84,7 @@ mod tests {
     use crate::entry::tests::connected;
 
     #[test]
-    fn a_peer_sees_the_end_only_after_its_place_is_free() {
+    fn a_peer_that_is_cut_off_sees_it_after_its_place_is_free() {
         let shared = Shared::new(&Settings::default()).unwrap();
         let common = &shared.common;
         let (entry, mut peer) = connected(Token::from_bits(1), common.clock.now());

@@ -2,14 +2,19 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use evserver_core::{Buffers, Limits, Settings};
+use evserver_core::{Buffers, CloseReason, Limits, Settings};
 use evserver_hosted::{Pool, say};
 
 use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::ledger::{Complaint, Ledger};
+
+/// How long a client waits for a place before it is refused. One that ends its connection and comes again is accepted by
+/// another thread than the one that is to hear of the end, and which may not have run yet.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Clock, counts, buffers and bells.
 ///
@@ -26,6 +31,8 @@ pub struct Common {
     pub end: Bell,
     phase: AtomicU8,
     ledger: Mutex<Ledger>,
+    /// A place is free that was waited for.
+    place: Condvar,
     buffers: Mutex<Pool>,
 }
 
@@ -54,6 +61,7 @@ impl Common {
             end: Bell::new()?,
             phase: AtomicU8::new(Phase::Serving as u8),
             ledger: Mutex::new(Ledger::new(settings.max_connections)),
+            place: Condvar::new(),
             buffers: Mutex::new(Pool::new()),
         })
     }
@@ -103,10 +111,54 @@ impl Common {
         }
     }
 
+    /// Waits a moment for a place for one more client. Says whether there is one.
+    pub fn wait_for_place(&self) -> bool {
+        self.wait_for_place_for(PATIENCE)
+    }
+
+    fn wait_for_place_for(&self, patience: Duration) -> bool {
+        let mut ledger = self.ledger();
+        ledger.want_place();
+        let waited = self.place.wait_timeout_while(ledger, patience, |ledger| !ledger.has_place());
+        waited.unwrap_or_else(PoisonError::into_inner).0.has_place()
+    }
+
+    /// A client that was served is over; its socket is closed next.
+    pub fn ended(&self, reason: CloseReason) {
+        let wanted = self.ledger().ended(reason);
+        if wanted {
+            self.place.notify_one();
+        }
+    }
+
     /// Somebody left, and the ledger says whether the thread that accepts has to know.
     pub fn left(&self, tell: bool) {
         if tell {
             self.door.ring();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Instant;
+
+    #[test]
+    fn a_place_is_waited_for_until_someone_ends() {
+        const LONG: Duration = Duration::from_secs(60);
+        let common = Common::new(&Settings { max_connections: Some(1), ..Settings::default() }).unwrap();
+        let _ = common.ledger().opened();
+        assert!(!common.wait_for_place());
+        let before = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                common.ended(CloseReason::PeerEnd);
+            });
+            assert!(common.wait_for_place_for(LONG));
+        });
+        assert!(before.elapsed() < LONG, "it was told");
     }
 }

@@ -19,6 +19,8 @@ pub struct Ledger {
     refused: u32,
     /// Clients that are over, but for closing their sockets.
     closing: u32,
+    /// The thread that accepts waits for a place.
+    wanted: bool,
     rest: Rest,
     draining: bool,
     /// When the next complaint of each kind is due at the earliest.
@@ -68,6 +70,7 @@ impl Ledger {
             limit,
             refused: 0,
             closing: 0,
+            wanted: false,
             rest: Rest::Not,
             draining: false,
             complain_after: [Time::from_ms(0); Complaint::KINDS],
@@ -117,11 +120,17 @@ impl Ledger {
         }
     }
 
-    /// A client that was served is over, and its place is free. To be said before the peer can see the end: who comes
-    /// again at once is to find that place.
-    pub fn ended(&mut self, reason: CloseReason) {
+    /// The thread that accepts waits for a place, to be told by the next client that ends.
+    pub fn want_place(&mut self) {
+        self.wanted = true;
+    }
+
+    /// A client that was served is over, and its place is free. To be said before its socket is closed: who is cut off
+    /// and comes again at once is to find that place. Says whether someone waits for it.
+    pub fn ended(&mut self, reason: CloseReason) -> bool {
         self.counts.closed(reason);
         self.closing += 1;
+        std::mem::take(&mut self.wanted)
     }
 
     /// The socket of one that has ended is closed. Says whether the thread that accepts has to know.
@@ -206,12 +215,21 @@ mod tests {
         let _ = ledger.opened();
         assert!(!ledger.has_place());
         ledger.refused();
-        ledger.ended(CloseReason::Protocol);
-        assert!(ledger.has_place(), "before the peer can know");
+        assert!(!ledger.ended(CloseReason::Protocol), "nobody waits for a place");
+        assert!(ledger.has_place(), "before its socket is closed");
         assert_eq!(ledger.running(), 1);
         assert!(!ledger.closed(), "nobody waits for that");
         assert_eq!(ledger.running(), 0);
         assert_eq!(ledger.counts(), Counts { served: 1, peak: 1, refused: 1, ..Counts::new() });
+    }
+
+    #[test]
+    fn who_waits_for_a_place_is_told_once() {
+        let mut ledger = Ledger::new(Some(2));
+        let _ = (ledger.opened(), ledger.opened());
+        ledger.want_place();
+        assert!(ledger.ended(CloseReason::PeerEnd));
+        assert!(!ledger.ended(CloseReason::PeerEnd));
     }
 
     #[test]
@@ -241,7 +259,7 @@ mod tests {
         ledger.refused();
         assert_eq!(ledger.door(now), Err(None));
         let _ = ledger.opened();
-        ledger.ended(CloseReason::Protocol);
+        let _ = ledger.ended(CloseReason::Protocol);
         assert!(!ledger.closed(), "a served client that leaves makes no room for refused ones");
         assert!(ledger.refused_left());
         assert_eq!(ledger.door(now), Ok(()));
@@ -255,7 +273,7 @@ mod tests {
         assert_eq!(ledger.door(Time::from_ms(5_999)), Err(Some(Time::from_ms(6_000))));
         assert_eq!(ledger.door(Time::from_ms(6_000)), Ok(()));
         ledger.exhausted(Time::from_ms(6_000));
-        ledger.ended(CloseReason::PeerEnd);
+        let _ = ledger.ended(CloseReason::PeerEnd);
         assert_eq!(
             ledger.door(Time::from_ms(6_000)),
             Err(Some(Time::from_ms(7_000))),
@@ -288,7 +306,7 @@ mod tests {
         let _ = ledger.opened();
         ledger.refused();
         ledger.drain();
-        ledger.ended(CloseReason::Drained);
+        let _ = ledger.ended(CloseReason::Drained);
         assert!(!ledger.refused_left());
         assert!(ledger.closed());
         assert!(ledger.is_done());

@@ -74,6 +74,8 @@
 //!   connection is seen when the answer, or a push, is sent.
 //! * A protocol that is called at the end of the time for a shutdown cannot be stopped; `serve` returns a second later
 //!   all the same, and its thread ends when the call does.
+//! * At the limit of connections a client waits up to 20 ms for a place before it is refused (the first of those that
+//!   come together): the thread that accepts may be earlier than the one that is to hear that its client has left.
 //! * A stop of the whole process (SIGSTOP, SIGCONT) adds its length to the waits that were under way: Linux has ppoll(2)
 //!   go on with what was left, so a limit that passed meanwhile acts up to one wait late. A loop's timer does not.
 //! * SIGPIPE is the program's affair: Rust's runtime ignores it, and where the standard library can it asks for none.

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evserver_core::CloseReason;
 use evserver_threads::{Limits, Next, NumberedEcho, Options, Protocol, Reply, Settings};
 use support::{Client, LONG, LONG_MS, Running, wait_until};
 
@@ -58,6 +59,39 @@ fn at_the_limit_a_client_is_told_and_a_place_is_given_again() {
     let report = server.finish();
     assert_eq!((report.counts.served, report.counts.peak), (2, 1));
     assert!(report.counts.refused >= 1);
+}
+
+/// A protocol whose end takes a while.
+struct Leaves;
+
+impl Protocol for Leaves {
+    fn room(&self, _: usize) -> usize {
+        0
+    }
+
+    fn line(&mut self, _: &[u8], _: &mut Reply<'_>) -> Next {
+        Next::Close
+    }
+
+    fn closed(&mut self, _: CloseReason) {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The thread that accepts is there before the one that ends its connection.
+#[test]
+fn who_said_goodbye_finds_its_place_when_it_comes_again() {
+    const TIMES: u64 = 50;
+    let server = Running::start(options(Settings { max_connections: Some(1), ..Settings::default() }), |_| Leaves);
+    for _ in 0..TIMES {
+        let mut client = server.connect();
+        client.send("any line\n");
+        client.rest();
+    }
+    let report = server.finish();
+    assert_eq!((report.counts.served + report.counts.refused, report.counts.peak), (TIMES, 1));
+    // On a busy machine a thread may not run for longer than a place is waited for.
+    assert!(report.counts.refused <= TIMES / 2, "{report}");
 }
 
 /// The stack is larger than any address space, so that no thread can be started.

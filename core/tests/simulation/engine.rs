@@ -11,7 +11,7 @@ use crate::link;
 use crate::scenario::{Ending, Scenario};
 use crate::world::{Answer, Shared, World};
 
-/// Turns after which a run is taken for one that does not end. The longest of a night's 20,000 have some millions.
+/// Turns after which a run is taken for one that does not end: nine times what its pushes may take.
 const TURNS_AT_MOST: u64 = 50_000_000;
 
 /// Times that somebody is picked to be pushed to in a run. Each push is several turns of a client that reads a byte at a
