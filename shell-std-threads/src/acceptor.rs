@@ -22,6 +22,10 @@ use crate::threads::Threads;
 /// Clients accepted in the one sweep of a shutdown: more than any usual listen queue holds.
 const SWEEP: u32 = 65_536;
 
+/// How long a client waits for a place before it is refused. One that ends its connection and comes again is accepted by
+/// another thread than the one that is to hear of the end, and which may not have run yet.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// How long connections that were ended may take to go, in milliseconds: a protocol that computes cannot be stopped.
 const GRACE_MS: u32 = 1_000;
 
@@ -120,7 +124,7 @@ where
         let stream = Arc::new(stream);
         let mut has_place = shared.common.ledger().has_place();
         if !has_place && std::mem::take(patience) {
-            has_place = shared.common.wait_for_place();
+            has_place = shared.common.wait_for_place(PATIENCE);
         }
         if !has_place {
             return shared.porch.refuse(&shared.common, stream);

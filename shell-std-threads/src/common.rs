@@ -12,10 +12,6 @@ use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::ledger::{Complaint, Ledger};
 
-/// How long a client waits for a place before it is refused. One that ends its connection and comes again is accepted by
-/// another thread than the one that is to hear of the end, and which may not have run yet.
-const PATIENCE: Duration = Duration::from_millis(20);
-
 /// Clock, counts, buffers and bells.
 ///
 /// Its two locks are leaves: each is held for a few instructions, and nothing is locked or called meanwhile.
@@ -111,12 +107,8 @@ impl Common {
         }
     }
 
-    /// Waits a moment for a place for one more client. Says whether there is one.
-    pub fn wait_for_place(&self) -> bool {
-        self.wait_for_place_for(PATIENCE)
-    }
-
-    fn wait_for_place_for(&self, patience: Duration) -> bool {
+    /// Waits for a place for one more client, but not longer than `patience`. Says whether there is one.
+    pub fn wait_for_place(&self, patience: Duration) -> bool {
         let mut ledger = self.ledger();
         ledger.want_place();
         let waited = self.place.wait_timeout_while(ledger, patience, |ledger| !ledger.has_place());
@@ -150,14 +142,14 @@ mod tests {
         const LONG: Duration = Duration::from_secs(60);
         let common = Common::new(&Settings { max_connections: Some(1), ..Settings::default() }).unwrap();
         let _ = common.ledger().opened();
-        assert!(!common.wait_for_place());
+        assert!(!common.wait_for_place(Duration::from_millis(1)));
         let before = Instant::now();
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(20));
                 common.ended(CloseReason::PeerEnd);
             });
-            assert!(common.wait_for_place_for(LONG));
+            assert!(common.wait_for_place(LONG));
         });
         assert!(before.elapsed() < LONG, "it was told");
     }
